@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracing inside GPU kernels: annotations in CUDA source become events of NVIDIA's IKET runtime.
+
+Public names are loaded when they are first used, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .errors import (
+        AnnotationError,
+        IketError,
+        MetadataError,
+        OptionError,
+        Place,
+        PlanError,
+        SourceError,
+        TargetError,
+        ToolError,
+    )
+    from .rewriting.core import Rewrite, rewrite, strip
+    from .rewriting.plan import Event, Plan, Site
+    from .rewriting.token_format import EventToken, decode_event, encode_event
+
+_HOMES = {
+    "errors": (
+        "IketError",
+        "SourceError",
+        "AnnotationError",
+        "PlanError",
+        "OptionError",
+        "TargetError",
+        "MetadataError",
+        "ToolError",
+        "Place",
+    ),
+    "rewriting.core": ("rewrite", "strip", "Rewrite"),
+    "rewriting.plan": ("Plan", "Event", "Site"),
+    "rewriting.token_format": ("encode_event", "decode_event", "EventToken"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [  # noqa: PLE0604  (the lazy table above is the one list of public names)
+    *_HOME_OF,
+    "include_dir",
+    "__version__",
+]
+
+
+def include_dir() -> str:
+    """Return the folder to give to the compiler with -I, so that it finds `iket_rewrite/iket.cuh`."""
+    import os
+
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("iket-rewrite")
+    if name in _HOME_OF:
+        return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public rewriter: text in, text and plan out.  It composes the stages and decides nothing itself."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from ..errors import OptionError
+from ..source import Source, splice
+from . import scopes, targets
+from .annotation import Annotation
+from .dialects import CALLEE_HINTS, CALLEES, SECOND_PREFIX_CALLEES, read
+from .payloads import SteadyParameters
+from .plan import EMPTY, METHODS, Plan, Warning_, make_plan
+from .render import rewrite_edits, strip_edits
+from .scan import Scan, scan
+from .wrappers import resolve
+
+#: With this the header leaves its first names to whoever defined them before: calls of those are not ours.
+_ONLY_SECOND_PREFIX = re.compile(r"^[ \t]*#[ \t]*define[ \t]+IKETR_ONLY\b", re.MULTILINE)
+PRE_HOPPER = ("off", "rank0")
+
+Text = TypeVar("Text", str, bytes)
+
+
+@dataclass(frozen=True)
+class Rewrite(Generic[Text]):
+    """What `rewrite` made of a source.
+
+    Attributes:
+        text: the result, of the input's type.
+        changed: whether it differs from the input.
+        plan: the method, the events with their ids, and the sites.
+        warnings: what the author should know; each prints with its place.
+        instrumented: the source held IKET metadata already and was left as it is.
+    """
+
+    text: Text
+    changed: bool
+    plan: Plan
+    warnings: tuple[Warning_, ...] = field(default=())
+    instrumented: bool = False
+
+
+def rewrite(
+    source: Text,
+    *,
+    target: str | None = None,
+    runtime_payloads: bool | None = None,
+    method: str = "auto",
+    pre_hopper: str = "off",
+    path: str | os.PathLike[str] | None = None,
+) -> Rewrite[Text]:
+    """Turn the annotations of CUDA C++ source into events that NVIDIA's IKET runtime can record.
+
+    Args:
+        source: the text, or its bytes; bytes that are not UTF-8 survive.
+        target: an architecture such as "sm_90a", for warnings only: it never changes the text.
+        runtime_payloads: whether events record their payloads.  None captures those of hand-written marks and of our
+            own tokens, and leaves out those of TileLang's tokens, for which TileLang documents capture as opt-in.
+        method: "auto" takes NativeDump up to 30 events and ExtendedNativeDump up to 4,031; "native" and "extended"
+            insist.
+        pre_hopper: "off" makes events nothing below sm_90; "rank0" emits the documented form there, which overwrites
+            the user's shared memory (see the documentation).
+        path: the file that the text comes from, for messages and the `#line` directive.
+
+    Returns:
+        The rewritten text with its plan.  Without annotations the text is the input, byte for byte.
+
+    Raises:
+        AnnotationError: an annotation can not be understood.
+        PlanError: annotations contradict each other, or exceed the method.
+        OptionError: an option is unknown.
+    """
+    if method not in METHODS:
+        raise OptionError(f"unknown method {method!r}", remedy=f"choose one of {', '.join(METHODS)}")
+    if pre_hopper not in PRE_HOPPER:
+        raise OptionError(f"unknown pre_hopper {pre_hopper!r}", remedy=f"choose one of {', '.join(PRE_HOPPER)}")
+    target_warnings = targets.warnings(target, pre_hopper=pre_hopper == "rank0") if target is not None else ()
+    text = _open(source, path)
+    found = find(text)
+    if found is None:
+        return Rewrite(source, False, EMPTY)
+    scanned, annotations = found
+    if scanned.has_metadata:
+        note = Warning_(f"{text.path} is instrumented already and stays as it is")
+        return Rewrite(source, False, EMPTY, (note,), instrumented=True)
+    named = resolve(text, annotations)
+    if not named:
+        return Rewrite(source, False, EMPTY)
+    scopes.check(text, named)
+    steady = SteadyParameters(text.logical, scanned.kernel_ends)
+    plan = make_plan(text, named, steady, method=method, runtime_payloads=runtime_payloads)
+    edits = rewrite_edits(text, named, plan, pre_hopper=pre_hopper == "rank0")
+    result = text.encode(splice(text.text, edits))
+    return Rewrite(result, True, plan, target_warnings + plan.warnings)  # type: ignore[arg-type]
+
+
+def strip(source: Text, *, path: str | os.PathLike[str] | None = None) -> Rewrite[Text]:
+    """Remove every annotation: each call becomes an empty expression, everything else stays as it is.
+
+    Raises:
+        AnnotationError: an annotation can not be understood.
+    """
+    text = _open(source, path)
+    found = find(text)
+    if found is None or found[0].has_metadata or not found[1]:
+        return Rewrite(source, False, EMPTY, instrumented=bool(found and found[0].has_metadata))
+    result = text.encode(splice(text.text, strip_edits(text, found[1])))
+    return Rewrite(result, True, EMPTY)  # type: ignore[arg-type]
+
+
+def find(source: Source) -> tuple[Scan, Sequence[Annotation]] | None:
+    """Return the scan and the annotations of a source, or None where a look at its letters rules them out."""
+    if not any(hint in source.text or hint in source.logical for hint in CALLEE_HINTS):
+        return None
+    only_second = _ONLY_SECOND_PREFIX.search(source.logical) is not None
+    scanned = scan(source, SECOND_PREFIX_CALLEES if only_second else CALLEES)
+    # Calls in instrumented text have been dealt with, and may be in a form that only its producer reads.
+    return scanned, () if scanned.has_metadata else [read(source, call) for call in scanned.calls]
+
+
+def _open(source: str | bytes, path: str | os.PathLike[str] | None) -> Source:
+    if not isinstance(source, (str, bytes)):
+        raise OptionError(f"the source is {type(source).__name__}, not str or bytes")
+    return Source(source, os.fspath(path) if path is not None else None)
+
+
+__all__ = ["PRE_HOPPER", "Rewrite", "find", "rewrite", "strip"]

@@ -1,0 +1,426 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judge payload expressions with pycparser: constant, uniform over a warp, free of side effects.
+
+pycparser reads C.  Payload expressions are C for the most part, and generated ones always; what is C++ is rewritten
+to C where the meaning is certain (named casts, `::`, digit separators), and is *unknown* otherwise.  C++ that
+pycparser would misread is unknown as well: a template call `next<1>(x)` parses as two comparisons, and
+`(unknown_t)(x)` as a call.  So an expression with a `<` whose `>` stands before `(` is not parsed, and a call of a
+name that is not known to be pure makes the expression unknown.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from .scan import Kernel
+from .tokens import without_comments
+
+
+class Effects(enum.Enum):
+    """Whether evaluating an expression changes anything."""
+
+    NONE = "none"
+    CERTAIN = "certain"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is known of one payload expression.
+
+    Attributes:
+        effects: whether evaluating it changes anything.
+        constant: it is built of literals only.
+        uniform: it has one value for all lanes of a warp, for certain.
+    """
+
+    effects: Effects
+    constant: bool
+    uniform: bool
+
+
+#: Built-in variables with one value per block, which is more than one per warp.
+_BLOCK_WIDE = frozenset(("blockIdx", "blockDim", "gridDim", "warpSize"))
+_CONSTANTS = frozenset(("true", "false", "nullptr", "NULL"))
+#: Types that CUDA sources name without declaring them in the expression.  They parse as `int`: nothing but "is this a
+#: type" matters here.
+_TYPES = frozenset(
+    [
+        "bool",
+        "half",
+        "half_t",
+        "half2",
+        "__half",
+        "__half2",
+        "bfloat16_t",
+        "bfloat16",
+        "__nv_bfloat16",
+        "__nv_bfloat162",
+        "nv_bfloat16",
+        "bf16",
+        "fp16",
+        "uchar",
+        "ushort",
+        "uint",
+        "ulong",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "int8_t",
+        "int16_t",
+        "int32_t",
+        "int64_t",
+        "uint8_t",
+        "uint16_t",
+        "uint32_t",
+        "uint64_t",
+        "size_t",
+        "ssize_t",
+        "ptrdiff_t",
+        "intptr_t",
+        "uintptr_t",
+        "char8_t",
+        "char16_t",
+        "char32_t",
+        "wchar_t",
+        "longlong",
+        "ulonglong",
+        "float_t",
+        "double_t",
+        "tfloat32_t",
+        "float_e4m3_t",
+        "float_e5m2_t",
+        "__nv_fp8_e4m3",
+        "__nv_fp8_e5m2",
+        "fp8_e4_t",
+        "fp8_e5_t",
+        "cutlass__half_t",
+        "cutlass__bfloat16_t",
+        "std__size_t",
+        "std__int8_t",
+        "std__int16_t",
+        "std__int32_t",
+        "std__int64_t",
+        "std__uint8_t",
+        "std__uint16_t",
+        "std__uint32_t",
+        "std__uint64_t",
+        "std__ptrdiff_t",
+        "std__uintptr_t",
+    ]
+)
+#: Functions whose value depends on their arguments alone and that change nothing.
+_PURE = (
+    frozenset(
+        [
+            "__cast",
+            "int",
+            "unsigned",
+            "float",
+            "double",
+            "char",
+            "short",
+            "long",
+            "min",
+            "max",
+            "abs",
+            "fabs",
+            "fabsf",
+            "fminf",
+            "fmaxf",
+            "fmin",
+            "fmax",
+            "sqrtf",
+            "sqrt",
+            "rsqrtf",
+            "expf",
+            "exp",
+            "exp2f",
+            "exp2",
+            "logf",
+            "log",
+            "log2f",
+            "log2",
+            "floorf",
+            "floor",
+            "ceilf",
+            "ceil",
+            "roundf",
+            "round",
+            "truncf",
+            "trunc",
+            "fmaf",
+            "fma",
+            "powf",
+            "pow",
+            "umin",
+            "umax",
+            "llmin",
+            "llmax",
+            "ullmin",
+            "ullmax",
+            "__float_as_uint",
+            "__float_as_int",
+            "__uint_as_float",
+            "__int_as_float",
+            "__double_as_longlong",
+            "__longlong_as_double",
+            "__half2float",
+            "__float2half",
+            "__bfloat162float",
+            "__float2bfloat16",
+            "__float2half_rn",
+            "__float2bfloat16_rn",
+            "__half_as_ushort",
+            "__bfloat16_as_ushort",
+            "__popc",
+            "__popcll",
+            "__clz",
+            "__clzll",
+            "__ffs",
+            "__ffsll",
+            "__brev",
+            "__mul24",
+            "__umul24",
+            "__mulhi",
+            "__umulhi",
+            "__fdividef",
+            "__expf",
+            "__logf",
+            "__cvta_generic_to_shared",
+            "std__min",
+            "std__max",
+            "std__abs",
+        ]
+    )
+    | _TYPES
+)
+
+_TEMPLATE_CALL = re.compile(r"<[^<>;]*>\s*\(")
+_NAMED_CAST = re.compile(r"\b(?:static_cast|reinterpret_cast|const_cast)\s*<([^<>()]*)>\s*\(")
+_CASTABLE = re.compile(r"[\w\s:*&]+\Z")
+_TYPE_WORD = re.compile(r"\b(?:" + "|".join(sorted(_TYPES, key=len, reverse=True)) + r")\b(?!\s*\()")
+_FUNCTIONAL_CAST = re.compile(r"\b(int|unsigned|float|double|char|short|long)\s*\(")
+_DIGIT_SEPARATOR = re.compile(r"(?<=[0-9A-Fa-f])'(?=[0-9A-Fa-f])")
+_SCOPE = re.compile(r"\s*::\s*")
+_UNREADABLE = re.compile(r"[#@\\`]|\boperator\b|\bnew\b|\bdelete\b|\bthrow\b|\basm\b|->\s*\*")
+#: An expression that is longer, or nested deeper, is not worth the recursion.
+_LONGEST = 4096
+
+
+def judge(expression: str, is_steady: Callable[[str], bool] = lambda name: False) -> Verdict:
+    """Judge a payload expression.
+
+    Args:
+        expression: logical text; comments are allowed (TileLang writes them).
+        is_steady: says of a name whether it is a parameter of the enclosing kernel that is nowhere changed or hidden.
+    """
+    shape = _shape(expression)
+    if shape is None:
+        return Verdict(Effects.UNKNOWN, False, False)
+    if shape.effects is not Effects.NONE or shape.names is None:
+        return Verdict(shape.effects, False, False)
+    constant = not shape.names and not shape.block_wide
+    return Verdict(shape.effects, constant, all(map(is_steady, shape.names)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What the syntax tells: effects, and the names whose uniformity decides; None for names where none helps."""
+
+    effects: Effects
+    names: frozenset[str] | None
+    block_wide: bool
+
+
+@lru_cache(maxsize=16384)
+def _shape(expression: str) -> _Shape | None:
+    text = _as_c(expression)
+    tree = _parse(text) if text is not None else None
+    if tree is None:
+        return None
+    walk = _Walk()
+    walk.visit(tree)
+    return _Shape(walk.effects, frozenset(walk.names) if walk.uniform else None, walk.block_wide)
+
+
+def _as_c(expression: str) -> str | None:
+    """Return the expression as C, or None where that is not certain to mean the same."""
+    text = _DIGIT_SEPARATOR.sub("", without_comments(expression)).strip()
+    if not text or len(text) > _LONGEST or _UNREADABLE.search(text):
+        return None
+    text = _SCOPE.sub("__", text).lstrip("_") if text.startswith("::") else _SCOPE.sub("__", text)
+    text = _NAMED_CAST.sub(lambda match: "__cast(" if _CASTABLE.match(match.group(1)) else match.group(), text)
+    if _TEMPLATE_CALL.search(text):
+        return None
+    text = _FUNCTIONAL_CAST.sub("__cast(", text)
+    return _TYPE_WORD.sub("int", text)
+
+
+def _parse(text: str) -> Any:
+    from pycparser import CParser, c_ast
+    from pycparser.c_parser import ParseError
+
+    try:
+        unit = CParser().parse(f"int payload = ({text}\n);")
+    # A parser of C meets C++ here: whatever it stumbles over, the expression is unknown.
+    except (ParseError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError):
+        return None
+    only = unit.ext[0] if len(unit.ext) == 1 else None
+    return only.init if isinstance(only, c_ast.Decl) else None
+
+
+class _Walk:
+    """Walk over an expression's tree, collecting what decides."""
+
+    def __init__(self) -> None:
+        self.effects = Effects.NONE
+        self.uniform = True
+        self.block_wide = False
+        self.names: set[str] = set()
+
+    def visit(self, node: Any) -> None:
+        handler = getattr(self, "_" + type(node).__name__, None)
+        if handler is None:
+            self._unknown()
+        else:
+            handler(node)
+
+    def _unknown(self) -> None:
+        self.uniform = False
+        if self.effects is Effects.NONE:
+            self.effects = Effects.UNKNOWN
+
+    def _children(self, node: Any) -> None:
+        for _, child in node.children():
+            self.visit(child)
+
+    _BinaryOp = _TernaryOp = _ExprList = _children
+
+    def _Constant(self, node: Any) -> None:
+        if node.type == "string":
+            self.uniform = False
+
+    def _ID(self, node: Any) -> None:
+        if node.name in _BLOCK_WIDE:
+            self.block_wide = True
+        elif node.name not in _CONSTANTS:
+            self.names.add(node.name)
+
+    def _UnaryOp(self, node: Any) -> None:
+        if node.op in ("sizeof", "_Alignof"):
+            return
+        if node.op in ("++", "--", "p++", "p--"):
+            self.effects = Effects.CERTAIN
+        if node.op in ("*", "&"):
+            self.uniform = False
+        self.visit(node.expr)
+
+    def _Assignment(self, node: Any) -> None:
+        self.effects, self.uniform = Effects.CERTAIN, False
+        self._children(node)
+
+    def _Cast(self, node: Any) -> None:
+        self.visit(node.expr)
+
+    def _StructRef(self, node: Any) -> None:
+        if node.type == "->":
+            self.uniform = False
+        self.visit(node.name)
+
+    def _ArrayRef(self, node: Any) -> None:
+        self.uniform = False
+        self._children(node)
+
+    def _FuncCall(self, node: Any) -> None:
+        if type(node.name).__name__ != "ID" or node.name.name not in _PURE:
+            self._unknown()
+        if node.args is not None:
+            self._children(node.args)
+
+
+# --- Parameters of a kernel ----------------------------------------------------------------------------------
+
+_ASSIGNED = r"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))"
+_CHANGED_AFTER = re.compile(_ASSIGNED)
+_PART_CHANGED_AFTER = re.compile(r"(?:\s*(?:\.\s*\w+|\[[^\]]*\]))*" + _ASSIGNED)
+_CHANGED_BEFORE = re.compile(r"(?:\+\+|--|[&*>]|\b(?!return\b|case\b|else\b|do\b|and\b|or\b|not\b)[A-Za-z_]\w*)\s*\Z")
+_BARE_ARGUMENT_BEFORE = re.compile(r"([A-Za-z_]\w*)?\s*[(,]\s*\Z")
+_BARE_ARGUMENT_AFTER = re.compile(r"\s*[,)]")
+
+
+class SteadyParameters:
+    """The parameters of kernels that certainly keep their value: neither changed, nor hidden, nor passed on.
+
+    A parameter that is passed on bare to a function may be changed there through a reference, so it does not count;
+    nor does one whose name is declared again.  Names are looked at when they are asked for.
+
+    Args:
+        text: the logical text.
+        ends: by the offset of a kernel's `{`, the offset of its `}`.
+    """
+
+    def __init__(self, text: str, ends: dict[int, int]) -> None:
+        self._text, self._ends = text, ends
+        self._pointers: dict[int, dict[str, bool]] = {}
+        self._known: dict[tuple[int, str], bool] = {}
+
+    def holds(self, kernel: Kernel | None, name: str) -> bool:
+        """Say whether `name` is such a parameter of the kernel."""
+        if kernel is None or kernel.body not in self._ends:
+            return False
+        key = (kernel.body, name)
+        if key not in self._known:
+            self._known[key] = self._look(kernel, name)
+        return self._known[key]
+
+    def _look(self, kernel: Kernel, name: str) -> bool:
+        if kernel.body not in self._pointers:
+            self._pointers[kernel.body] = _parameters(self._text[slice(*kernel.parameters)])
+        pointer = self._pointers[kernel.body].get(name)
+        if pointer is None:
+            return False
+        body = self._text[kernel.body : self._ends[kernel.body]]
+        changed = _CHANGED_AFTER if pointer else _PART_CHANGED_AFTER
+        for match in re.finditer(rf"(?<![\w$.]){re.escape(name)}(?![\w$])", body):
+            before = body[max(0, match.start() - 64) : match.start()]
+            if changed.match(body, match.end()) or _CHANGED_BEFORE.search(before):
+                return False
+            if _BARE_ARGUMENT_AFTER.match(body, match.end()) and _passed_on(before):
+                return False
+        return True
+
+
+def _passed_on(before: str) -> bool:
+    call = _BARE_ARGUMENT_BEFORE.search(before)
+    # Annotations take values, and casts and pure functions change nothing.
+    callee = call.group(1) if call else None
+    return call is not None and not (callee in _PURE or (callee or "").startswith(("IKET_", "IKETR_")))
+
+
+def _parameters(text: str) -> dict[str, bool]:
+    """Return the names in a parameter list, and of each whether it is a pointer."""
+    found, depth, begin = {}, 0, 0
+    text = without_comments(text) + ","
+    for index, char in enumerate(text):
+        if char in "(<[{":
+            depth += 1
+        elif char in ")>]}":
+            depth -= 1
+        elif char == "," and depth <= 0:
+            declared = text[begin:index].split("=")[0]
+            words = re.findall(r"[A-Za-z_]\w*", declared)
+            if len(words) > 1:
+                found[words[-1]] = "*" in declared or "[" in declared
+            begin = index + 1
+    return found

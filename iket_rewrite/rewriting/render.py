@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the plan to text, by the templates.  The one module that uses Jinja; no CUDA text stands in Python.
+
+Forms are rendered once each, not once per site.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .. import __version__, abi
+from ..abi import PayloadType
+from ..source import BOM, Edit, Source
+from .annotation import Annotation, SiteKind
+from .metadata import metadata_objects
+from .plan import Event, NamedAnnotation, PayloadForm, Plan, Site
+
+#: C++ type and PTX register class by which each payload's bits reach the record.
+_OPERANDS = {"f32": ("float", "f"), "f64": ("double", "d")}
+_OPERANDS_BY_BITS = {32: ("unsigned", "r"), 64: ("unsigned long long", "l")}
+
+
+def template_folder() -> Path:
+    """Return the folder of the templates: inside the installed package, beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    inside = package / "templates"
+    return inside if inside.is_dir() else package.parent / "templates"
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(template_folder()),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+
+
+@cache
+def _site_templates() -> Any:
+    return _environment().get_template("site.cu.j2").module
+
+
+def rewrite_edits(source: Source, named: Iterable[NamedAnnotation], plan: Plan, *, pre_hopper: bool) -> list[Edit]:
+    """Return the edits that turn the source into the instrumented one: definitions first, then every annotation."""
+    edits = [_definitions(source, named, plan, pre_hopper=pre_hopper)]
+    done: set[int] = set()
+    for item, site in zip(named, plan.sites, strict=True):
+        call = item.annotation.call
+        if call.start not in done:
+            done.add(call.start)
+            edits += _site_edits(source, item.annotation, site)
+    return edits
+
+
+def strip_edits(source: Source, annotations: Iterable[Annotation]) -> list[Edit]:
+    """Return the edits that replace every annotation by an empty expression."""
+    nothing = str(_site_templates().nothing())
+    return [source.edit(item.call.start, item.call.end, nothing) for item in annotations]
+
+
+def _site_edits(source: Source, annotation: Annotation, site: Site) -> list[Edit]:
+    number = site.event.id if site.event else abi.ID_POP
+    table = name = ""
+    if annotation.pieces and site.event is not None:
+        table, name = site.event.kind.value, source.logical[slice(*annotation.name_span)]
+    # A scoped range declares a variable: numbered by its place, but in a macro's body by where the macro is used.
+    scope = ""
+    if annotation.kind is SiteKind.SCOPE:
+        scope = "IKET_EMIT_UNIQUE" if annotation.call.macro else str(annotation.call.start)
+    before, after = _site_text(
+        number,
+        table,
+        name,
+        annotation.payload.type.name if annotation.payload else "",
+        site.form.value if site.form else "",
+        scope,
+    )
+    call, payload = annotation.call, annotation.payload
+    if payload is None:
+        return [source.edit(call.start, call.end, before + after)]
+    return [source.edit(call.start, payload.start, before), source.edit(payload.end, call.end, after)]
+
+
+@cache
+def _site_text(number: int, table: str, name: str, type_name: str, form: str, scope: str) -> tuple[str, str]:
+    templates = _site_templates()
+    return str(templates.before(number, table, name, type_name, form, scope)), str(templates.after(scope))
+
+
+def _definitions(source: Source, named: Iterable[NamedAnnotation], plan: Plan, *, pre_hopper: bool) -> Edit:
+    sites = plan.sites
+    types = _used_types(plan)
+    operands = {operand["constraint"]: operand for operand in (_operand(plan, kind) for kind in types)}
+    line = _environment().get_template("line.cu.j2").render(path=_line_path(source))
+    text = (
+        _environment()
+        .get_template("definitions.cu.j2")
+        .render(
+            generator=f"iket-rewrite {__version__}",
+            method=plan.method.facts,
+            events=[_described(event) for event in plan.events],
+            digest=plan.digest,
+            objects=metadata_objects(plan),
+            arches=sorted(abi.ARCHES.values(), key=lambda arch: arch.cuda_arch),
+            first_cuda_arch=abi.FIRST_CUDA_ARCH,
+            pre_hopper=pre_hopper,
+            pre_hopper_offset=abi.PRE_HOPPER_OFFSET,
+            cluster_stride=abi.CLUSTER_STRIDE,
+            pop_id=abi.ID_POP,
+            types=[{"name": kind.name, "operand": _operand(plan, kind)["type"]} for kind in types],
+            operands=list(operands.values()),
+            tables=_tables(named, plan),
+            scoped=any(site.kind is SiteKind.SCOPE for site in sites),
+            dropped=any(site.form is PayloadForm.UNUSED for site in sites),
+            line=line.rstrip("\n"),
+        )
+    )
+    at = len(BOM) if source.text.startswith(BOM) else 0
+    return Edit(at, at, text.replace("\n", source.newline))
+
+
+def _used_types(plan: Plan) -> list[PayloadType]:
+    used = {event.payload.name for event in plan.events if event.payload}
+    return [kind for name, kind in abi.PAYLOADS.items() if name in used]
+
+
+def _operand(plan: Plan, kind: PayloadType) -> dict[str, Any]:
+    type_name, constraint = _OPERANDS.get(kind.name) or _OPERANDS_BY_BITS[kind.stored_bits]
+    offset = plan.method.facts.payload_offset[kind.stored_bits]
+    return {"type": type_name, "constraint": constraint, "bits": kind.stored_bits, "offset": offset}
+
+
+def _described(event: Event) -> dict[str, Any]:
+    # JSON's escapes keep a name on its line, and its closing quote keeps a backslash from joining the next one.
+    return {
+        "id": event.id,
+        "kind": event.kind.value,
+        "payload": event.payload.name if event.payload else "-",
+        # Two question marks may begin a trigraph, which compilers warn of even in a comment.
+        "name": json.dumps(event.name).replace("??", "?\\u003f"),
+    }
+
+
+def _tables(named: Iterable[NamedAnnotation], plan: Plan) -> list[dict[str, Any]]:
+    """Return, by kind, the names that reach an annotation through a wrapper's parameter, with their ids.
+
+    They are spelled as at the wrapper's use: compilers differ in the bytes that they make of escapes and of u8
+    literals, but not from one place to another.
+    """
+    tables: dict[str, dict[str, int]] = {}
+    for item, site in zip(named, plan.sites, strict=True):
+        if item.spelling and site.event is not None:
+            tables.setdefault(site.event.kind.value, {})[item.spelling] = site.event.id
+    return [
+        {"kind": kind, "entries": [{"literal": literal, "id": number} for literal, number in entries.items()]}
+        for kind, entries in tables.items()
+    ]
+
+
+def _line_path(source: Source) -> str:
+    if not source.named:
+        return ""
+    return source.path.replace("\\", "\\\\").replace('"', '\\"')

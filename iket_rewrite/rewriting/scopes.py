@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Places where a scoped range can not stand, found before a compiler makes a riddle of them.
+
+`IKET_RANGE` declares a variable with a destructor.  C++ forbids jumping past such a declaration, so it can not stand
+among the labels of a `switch`; nor can it stand in a `constexpr` function, whose variables must be literal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..errors import AnnotationError
+from ..source import Source
+from .annotation import SiteKind
+from .plan import NamedAnnotation
+from .tokens import skip_blank, skip_literal
+
+_HEAD_START = re.compile(r"[;{}]")
+#: Not `if constexpr (...)`, which is no function.
+_CONSTEXPR = re.compile(r"\b(?:constexpr|consteval)\b(?!\s*\()")
+_SWITCH = re.compile(r"\bswitch\s*\(")
+_IN_BLOCK = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|[\"'{}]|\b(?:case|default)\b")
+_PUSH_AND_POP = "use IKET_RANGE_PUSH and IKET_RANGE_POP"
+_BRACES = f"put braces around what the range covers, or {_PUSH_AND_POP}"
+
+
+def check(source: Source, named: Iterable[NamedAnnotation]) -> None:
+    """Check every scoped range of the source.
+
+    Raises:
+        AnnotationError: one stands where its variable can not be declared.
+    """
+    lines: dict[tuple[str, int, tuple[int, ...]], NamedAnnotation] = {}
+    for item in named:
+        if item.annotation.kind is not SiteKind.SCOPE:
+            continue
+        if item.use is not None and item.use.macro is None:
+            _check_line(source, lines, item)
+        call = item.use or item.annotation.call
+        if call.macro is None and call.blocks:
+            _check_switch(source, item, call.blocks[-1])
+            _check_constexpr(source, item, call.blocks)
+
+
+def _check_line(
+    source: Source, lines: dict[tuple[str, int, tuple[int, ...]], NamedAnnotation], item: NamedAnnotation
+) -> None:
+    """A wrapper's variable is numbered by its line (NVRTC has no counter)."""
+    call = item.use
+    if call is None:
+        return
+    place = source.place(item.start, item.end)
+    first = lines.setdefault((call.callee, place.line, call.blocks), item)
+    if first is not item and first.start != item.start:
+        raise AnnotationError(
+            f"{call.callee} opens two scoped ranges on one line of one block",
+            place,
+            remedy="write them on two lines",
+        )
+
+
+def _check_switch(source: Source, item: NamedAnnotation, block: int) -> None:
+    text = source.logical
+    head = text[_head_start(text, block) : block]
+    if not _SWITCH.search(head):
+        return
+    # Only a label behind it makes a jump past it.
+    position, depth = item.end, 0
+    while (match := _IN_BLOCK.search(text, position)) is not None:
+        word, position = match.group(), match.end()
+        if word in "\"'":
+            position = skip_literal(source, match.start())
+        elif word == "{":
+            depth += 1
+        elif word == "}":
+            depth -= 1
+            if depth < 0:
+                return
+        elif depth == 0 and word in ("case", "default"):
+            raise AnnotationError(
+                "a scoped range stands among the labels of a switch: a jump to the next label would skip its beginning",
+                source.place(item.start, item.end),
+                remedy=_BRACES,
+                others=(("the next label", source.place(*match.span())),),
+            )
+
+
+def _check_constexpr(source: Source, item: NamedAnnotation, blocks: tuple[int, ...]) -> None:
+    text = source.logical
+    for block in reversed(blocks):
+        head = text[_head_start(text, block) : block]
+        found = _CONSTEXPR.search(head)
+        if found is not None and "(" in head:
+            start = block - len(head) + found.start()
+            raise AnnotationError(
+                "a scoped range can not stand in a constexpr function: its variable has a destructor",
+                source.place(item.start, item.end),
+                remedy=_PUSH_AND_POP,
+                others=(("declared constexpr here", source.place(start, start + len(found.group()))),),
+            )
+
+
+def _head_start(text: str, block: int) -> int:
+    """Return where the statement or declaration begins whose `{` stands at `block`."""
+    start = max(0, block - 4096)
+    ends = [match.end() for match in _HEAD_START.finditer(text, start, block)]
+    return skip_blank(text, ends[-1] if ends else start)

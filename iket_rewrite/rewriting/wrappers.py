@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrapper macros: annotations whose names arrive through a parameter of the `#define` that they stand in.
+
+    #define TRACE(n) IKET_RANGE(n)
+    ... TRACE("load");
+
+The names are the string literals at the wrapper's uses, so each use is a site.  The macro itself is rewritten once:
+its id is looked up at compile time by the name.  One level deep only: a use inside another `#define` must spell its
+name there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..errors import AnnotationError
+from ..source import Source
+from .annotation import Annotation, NamePiece
+from .dialects import checked_name, name_pieces
+from .plan import NamedAnnotation
+from .scan import Call, find_uses
+
+
+def resolve(source: Source, annotations: Sequence[Annotation]) -> tuple[NamedAnnotation, ...]:
+    """Give every annotation its name, one item per use of a wrapper, in the order of the text.
+
+    Raises:
+        AnnotationError: a use does not spell the name.
+    """
+    wrapped: dict[str, list[Annotation]] = {}
+    named = []
+    for annotation in annotations:
+        if annotation.pieces and annotation.call.macro is not None:
+            wrapped.setdefault(annotation.call.macro.name, []).append(annotation)
+        else:
+            named.append(
+                NamedAnnotation(
+                    annotation,
+                    annotation.name,
+                    annotation.call.start,
+                    annotation.call.start + len(annotation.call.callee),
+                    annotation.call.kernel,
+                )
+            )
+    if wrapped:
+        named += _uses(source, wrapped)
+        named.sort(key=lambda item: item.start)
+    return tuple(named)
+
+
+def _uses(source: Source, wrapped: dict[str, list[Annotation]]) -> Iterable[NamedAnnotation]:
+    for use in find_uses(source, wrapped):
+        for annotation in wrapped[use.callee]:
+            pieces = _completed(source, use, annotation)
+            end = use.start + len(use.callee)
+            name = checked_name(source, (use.start, end), b"".join(piece.data or b"" for piece in pieces))
+            spelling = " ".join(piece.spelling for piece in pieces)
+            yield NamedAnnotation(annotation, name, use.start, end, use.kernel, use, spelling)
+
+
+def _completed(source: Source, use: Call, annotation: Annotation) -> list[NamePiece]:
+    """Return the pieces of the name at one use: literals all."""
+    macro = annotation.call.macro
+    parameters = macro.parameters or () if macro else ()
+    result = []
+    for piece in annotation.pieces:
+        if piece.data is not None:
+            result.append(piece)
+            continue
+        index = parameters.index(piece.spelling)
+        if index >= len(use.arguments.spans):
+            raise AnnotationError(
+                f"{use.callee} is used without its argument {piece.spelling}, which names an event",
+                source.place(use.start, use.end),
+                remedy="give the name as a string literal",
+            )
+        span = use.arguments.spans[index]
+        if piece.stringized:
+            result.append(_stringized(source.logical[slice(*span)]))
+        else:
+            result += _literals(source, use, annotation, span)
+    return result
+
+
+def _literals(source: Source, use: Call, annotation: Annotation, span: tuple[int, int]) -> tuple[NamePiece, ...]:
+    pieces = name_pieces(source, span, None)
+    if pieces is not None:
+        return pieces
+    remedy = "spell the name as a string literal where the macro is used"
+    if use.macro is not None:
+        remedy = (
+            f"a name can pass through one macro only: in {use.macro.name}, call the annotation itself, "
+            "or spell the name there"
+        )
+    raise AnnotationError(
+        f"the name that {use.callee} passes on is no string literal",
+        source.place(*span),
+        remedy=remedy,
+        others=(("the annotation that it names", source.place(*annotation.name_span)),),
+    )
+
+
+def _stringized(text: str) -> NamePiece:
+    """Do what the operator # does to an argument: blanks fold to one, quotes and backslashes survive."""
+    folded = " ".join(text.split())
+    spelling = '"' + folded.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return NamePiece(spelling, folded.encode("utf-8", "surrogateescape"))
