@@ -6,10 +6,11 @@ Public names are loaded when they are first used, so that importing the package 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
+# Type checkers take this name for true; the module `typing` itself would double what importing the package costs.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from .errors import (
         AnnotationError,
         IketError,
@@ -63,6 +64,8 @@ def __getattr__(name: str) -> Any:
 
         return version("iket-rewrite")
     if name in _HOME_OF:
+        import importlib
+
         return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from .. import abi
 from ..errors import OptionError
 from ..source import Source, splice
 from . import scopes, targets
@@ -116,7 +117,8 @@ def strip(source: Text, *, path: str | os.PathLike[str] | None = None) -> Rewrit
 
 def find(source: Source) -> tuple[Scan, Sequence[Annotation]] | None:
     """Return the scan and the annotations of a source, or None where a look at its letters rules them out."""
-    if not any(hint in source.text or hint in source.logical for hint in CALLEE_HINTS):
+    hints = (*CALLEE_HINTS, abi.META_SYMBOL)
+    if not any(hint in source.text or hint in source.logical for hint in hints):
         return None
     only_second = _ONLY_SECOND_PREFIX.search(source.logical) is not None
     scanned = scan(source, SECOND_PREFIX_CALLEES if only_second else CALLEES)

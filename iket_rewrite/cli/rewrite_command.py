@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iket-rewrite`: annotated CUDA source in, instrumented source out."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from .run import run_command
+
+_EXAMPLES = """\
+examples:
+  iket-rewrite kernel.cu                        write kernel.iket.cu
+  iket-rewrite kernel.cu -o - | nvcc -x cu -    write to standard output
+  iket-rewrite kernel.cu --list                 show the table of events
+  nvcc -I"$(iket-rewrite --print-include-dir)" kernel.iket.cu
+
+exit codes: 0 fine; 1 annotation errors, or --check found a difference; 2 wrong usage or unreadable input
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command's parser."""
+    result = argparse.ArgumentParser(
+        prog="iket-rewrite",
+        description="Turn annotations in CUDA source into events of NVIDIA's IKET runtime.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    result.add_argument("files", nargs="*", metavar="FILE", help="a source; - is standard input")
+    result.add_argument("-o", "--output", metavar="OUT", help="output file, - for standard output (one input only)")
+    result.add_argument(
+        "--arch", metavar="ARCH", help="architecture to warn about, e.g. sm_90a; never changes the text"
+    )
+    result.add_argument(
+        "--runtime-payloads",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="capture payloads (default: not those of TileLang's tokens, all others)",
+    )
+    result.add_argument("--method", default="auto", help="auto (default), native or extended")
+    result.add_argument(
+        "--pre-hopper", default="off", help="off (default), or rank0 for the documented form below sm_90"
+    )
+    result.add_argument(
+        "--events", metavar="TABLE.json", help="write the table of events and sites, - for standard output"
+    )
+    mode = result.add_mutually_exclusive_group()
+    mode.add_argument("--list", action="store_true", help="print the table of events and write nothing")
+    mode.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 where the output on disk would change"
+    )
+    mode.add_argument("--strip", action="store_true", help="remove every annotation instead")
+    result.add_argument("--json", action="store_true", help="with --list: print JSON")
+    result.add_argument("-q", "--quiet", action="store_true", help="no summary and no warnings")
+    result.add_argument("--print-include-dir", action="store_true", help="print the folder of iket_rewrite/iket.cuh")
+    result.add_argument("--version", action="store_true", help="print the version")
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    return run_command("iket-rewrite", lambda: _main(parser().parse_args(arguments)))
+
+
+def _main(options: argparse.Namespace) -> int:
+    from ..errors import OptionError
+
+    if options.version or options.print_include_dir:
+        from .. import __version__, include_dir
+
+        print(include_dir() if options.print_include_dir else f"iket-rewrite {__version__}")
+        return 0
+    if not options.files:
+        raise OptionError("no input", remedy="name a source file, or - for standard input; --help shows examples")
+    if len(options.files) > 1 and (options.output is not None or options.events is not None):
+        raise OptionError("-o and --events take one input", remedy="run the command once per file")
+    if options.output == "-" and options.events == "-":
+        raise OptionError("-o and --events can not both be standard output")
+    if options.json and not options.list:
+        raise OptionError("--json goes with --list")
+    outputs = {path: _output_of(path, options) for path in options.files}
+    _check_outputs(options.files, outputs)
+    from .rewrite_files import Job
+
+    # All inputs are read and rewritten before anything is written: an error leaves every file as it is.
+    jobs = [Job(path, outputs[path], options) for path in options.files]
+    if options.list:
+        return max(job.show_list() for job in jobs)
+    if options.check:
+        return max(job.check() for job in jobs)
+    for job in jobs:
+        job.write()
+    return 0
+
+
+def _output_of(path: str, options: argparse.Namespace) -> str:
+    if options.output is not None:
+        return str(options.output)
+    if path == "-":
+        return "-"
+    stem, suffix = os.path.splitext(path)
+    return f"{stem}.iket{suffix or '.cu'}" if not options.strip else f"{stem}.stripped{suffix or '.cu'}"
+
+
+def _check_outputs(files: Sequence[str], outputs: dict[str, str]) -> None:
+    from ..errors import OptionError
+
+    seen: dict[str, str] = {}
+    inputs = {os.path.realpath(path) for path in files if path != "-"}
+    for path in files:
+        output = outputs[path]
+        if output == "-":
+            continue
+        real = os.path.realpath(output)
+        if real in inputs:
+            raise OptionError(f"{output}: the output is an input", remedy="choose another file with -o")
+        if real in seen:
+            raise OptionError(f"{path} and {seen[real]} have one output, {output}", remedy="use -o for one of them")
+        seen[real] = path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

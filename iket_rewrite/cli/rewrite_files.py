@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The work of `iket-rewrite` on one file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import Any
+
+from ..errors import OptionError
+from ..rewriting import targets
+from ..rewriting.core import Rewrite, rewrite, strip
+from ..rewriting.readback import read_events
+from ..rewriting.table import SCHEMA, event_table
+from ..source import Source
+from .output import write_atomically
+
+_COLUMNS = ("id", "kind", "name", "payload", "color")
+
+
+class Job:
+    """One input: read and rewritten when it is made, written when it is told to.
+
+    Raises:
+        IketError: the input can not be read or understood.
+    """
+
+    def __init__(self, path: str, output: str, options: argparse.Namespace) -> None:
+        self.path, self.output, self.options = path, output, options
+        self.data = _read(path)
+        name = "<stdin>" if path == "-" else path
+        if options.arch is not None:
+            targets.cuda_arch(options.arch)
+        self.result: Rewrite[bytes]
+        if options.strip:
+            self.result = strip(self.data, path=name)
+        else:
+            self.result = rewrite(
+                self.data,
+                target=options.arch,
+                runtime_payloads=options.runtime_payloads,
+                method=options.method,
+                pre_hopper=options.pre_hopper,
+                path=name,
+            )
+
+    def write(self) -> None:
+        """Write the output, and the table where one was asked for."""
+        self._warn()
+        _write(self.output, self.result.text)
+        if self.options.events is not None:
+            table = json.dumps(event_table(self.result.plan), indent=2, ensure_ascii=False) + "\n"
+            _write(self.options.events, table.encode("utf-8"))
+        if not self.options.quiet:
+            print(self._summary(), file=sys.stderr)
+
+    def check(self) -> int:
+        """Return 1 where the output on disk is not what would be written."""
+        self._warn()
+        if self.output == "-":
+            raise OptionError("--check needs a file to compare with", remedy="name it with -o")
+        try:
+            current = _read(self.output)
+        except OptionError:
+            current = None
+        if current == self.result.text:
+            return 0
+        word = "is missing" if current is None else "is out of date"
+        print(f"{self.output} {word}; run: iket-rewrite {self.path}", file=sys.stderr)
+        return 1
+
+    def show_list(self) -> int:
+        """Print the event table: the plan's, or what instrumented source declares."""
+        self._warn()
+        table = self._table()
+        if self.options.json:
+            print(json.dumps(table, indent=2, ensure_ascii=False))
+            return 0
+        rows = [_row(event) for event in table["events"]]
+        widths = [max(len(row[index]) for row in [list(_COLUMNS), *rows]) for index in range(len(_COLUMNS))]
+        print(f"{self.path}: {table['method']}, {len(rows)} event{'' if len(rows) == 1 else 's'}")
+        for row in [list(_COLUMNS), *rows]:
+            print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        return 0
+
+    def _table(self) -> dict[str, Any]:
+        if not self.result.instrumented:
+            return event_table(self.result.plan)
+        method, events = read_events(Source(self.data, self.path))
+        return {
+            "schema": SCHEMA,
+            "method": method.value,
+            "events": [
+                {
+                    "id": event.id,
+                    "kind": event.kind.value,
+                    "name": event.name,
+                    "payload": event.payload.name if event.payload else None,
+                    "color": None if event.color is None else f"#{event.color:06x}",
+                }
+                for event in events
+            ],
+        }
+
+    def _warn(self) -> None:
+        if not self.options.quiet and not self.options.list:
+            for warning in self.result.warnings:
+                print(warning, file=sys.stderr)
+
+    def _summary(self) -> str:
+        target = "standard output" if self.output == "-" else self.output
+        if self.result.instrumented:
+            return f"{self.path}: instrumented already; {target} is a copy"
+        if not self.result.changed:
+            return f"{self.path}: no annotations; {target} is a copy"
+        if self.options.strip:
+            return f"{self.path} -> {target}: annotations removed"
+        plan = self.result.plan
+        return (
+            f"{self.path} -> {target}: {len(plan.events)} events at {len(plan.sites)} sites, "
+            f"{plan.method.facts.title}, plan {plan.digest}"
+        )
+
+
+def _row(event: dict[str, Any]) -> list[str]:
+    payload = event["payload"] or ("-" if not event.get("declared") else f"{event['declared']} (not captured)")
+    return [str(event["id"]), event["kind"], _shown(event["name"]), payload, event["color"] or "-"]
+
+
+def _read(path: str) -> bytes:
+    try:
+        if path == "-":
+            return sys.stdin.buffer.read()
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise OptionError(f"{path}: can not be read: {error.strerror or error}") from None
+
+
+def _write(path: str, data: bytes) -> None:
+    if path == "-":
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    elif os.path.isdir(path):
+        raise OptionError(f"{path}: is a folder", remedy="name a file with -o")
+    else:
+        write_atomically(path, data)
+
+
+def _shown(name: str) -> str:
+    """Return a name as a table can hold it: escapes for what would break the line."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in name)
