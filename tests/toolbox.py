@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 import iket_rewrite
+from iket_rewrite import abi
 
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
@@ -64,17 +65,51 @@ def nvcc(source: Path | str, output: Path, *options: str) -> subprocess.Complete
 STRICT = ("-Xcompiler", "-Wall,-Wextra,-Werror", "-Werror", "all-warnings")
 
 
+def _any_color(cls, value: int):
+    """The runtime's enumeration knows a few colours only, and would refuse to list the ranges that have another."""
+    member = int.__new__(cls, value)
+    member._name_, member._value_ = f"{value:#08x}", value
+    return member
+
+
 class Official:
-    """What the official parser reads from a cubin."""
+    """What the official parser reads from a cubin.
+
+    Attributes:
+        instrumented: whether it finds a module's metadata at all.
+        kernels: names in the order of the triggers, by the kernel's mangled name; a pop is `pop_range`.
+        triggers: the same as (event id, offset of the trigger in the kernel's code).
+        events: (name, payload type, position, range id, method) of every declared event, by its id.
+        ranges: (name, type, pairing, colour) of every declared range, by its id; -1 is the automatic colour.
+    """
 
     def __init__(self, cubin: bytes) -> None:
-        context = iket_runtime().Context(cubin)
-        #: Names in the order of the triggers, by the kernel's mangled name; a pop is `pop_range`.
+        iket = iket_runtime()
+        iket.Colors._missing_ = classmethod(_any_color)
+        context = iket.Context(cubin)
+        self.instrumented = bool(context.is_instrumented())
         self.kernels: dict[str, list[str]] = {}
-        self.events: dict[int, tuple] = {}
+        self.triggers: dict[str, list[tuple[int, int]]] = {}
         for kernel in context.get_kernels_instrument_info():
             points = kernel.instrument_points
             self.kernels[kernel.kernel_name] = [point.event_attr.event_name for point in points]
+            self.triggers[kernel.kernel_name] = [(point.event_attr.event_id, point.offset_end) for point in points]
+        reserved = (abi.ID_NONE, abi.ID_POP)
+        self.events = {
+            event.event_id: (
+                event.event_name,
+                int(event.payload_type),
+                int(event.event_pos),
+                event.range_id,
+                int(event.instrument_method),
+            )
+            for event in context.get_all_events()
+            if event.event_id not in reserved
+        }
+        self.ranges = {
+            one.range_id: (one.range_name, int(one.range_type), int(one.evt_pair_mode), int(one.color))
+            for one in context.get_all_ranges()
+        }
 
     def kernel(self, name: str) -> list[str]:
         """Return the events of the one kernel whose mangled name holds `name`."""

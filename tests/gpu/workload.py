@@ -2,8 +2,9 @@
 """Launch kernels for a test: run as `python workload.py JOBS.json`, plainly or under run-iket.
 
 In: a list of jobs {source, kernel, arch, std, include, grid, block, cluster, arguments, output}.  An argument is
-{"pointer": words} for a zeroed buffer of 32-bit words, or {"u32"|"i32"|"f32"|"f64"|"u64": value}.
-Out: the buffers of every job as lists of words, in the JSON file that a job names as output.
+{"words": n} for a zeroed buffer of 32-bit words, {"data": [words]} for one with content, or
+{"u32"|"i32"|"f32"|"f64"|"u64": value}.
+Out: per job, [{address, words}] of its buffers in the JSON file that it names as output.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def _check(result):
     return values[0] if values else None
 
 
-def run(job: dict, device: Device) -> list[list[int]]:
+def run(job: dict, device: Device) -> list[dict]:
     """Compile, launch and wait; return the buffers."""
     options = ProgramOptions(arch=job["arch"], std=job["std"], include_path=job["include"])
     module = Program(Path(job["source"]).read_text(encoding="utf-8"), "c++", options).compile("cubin")
@@ -40,25 +41,26 @@ def run(job: dict, device: Device) -> list[list[int]]:
     buffers, arguments = [], []
     for argument in job["arguments"]:
         ((kind, value),) = argument.items()
-        if kind == "pointer":
-            address = _check(driver.cuMemAlloc(4 * value))
-            _check(driver.cuMemsetD8(address, 0, 4 * value))
-            buffers.append((int(address), value))
+        if kind in ("words", "data"):
+            words = [0] * value if kind == "words" else value
+            host = (ctypes.c_uint32 * len(words))(*words)
+            address = _check(driver.cuMemAlloc(4 * len(words)))
+            _check(driver.cuMemcpyHtoD(address, ctypes.addressof(host), 4 * len(words)))
+            buffers.append((int(address), len(words)))
             arguments.append(ctypes.c_uint64(int(address)))
         else:
             arguments.append(_SCALARS[kind](value))
     stream = device.create_stream()
     cluster = {"cluster": tuple(job["cluster"])} if job.get("cluster") else {}
     config = LaunchConfig(grid=tuple(job["grid"]), block=tuple(job["block"]), **cluster)
-    for _ in range(job.get("launches", 1)):
-        launch(stream, config, kernel, *arguments)
+    launch(stream, config, kernel, *arguments)
     stream.sync()
     contents = []
     for address, words in buffers:
         host = (ctypes.c_uint32 * words)()
         _check(driver.cuMemcpyDtoH(ctypes.addressof(host), address, 4 * words))
-        contents.append(list(host))
-    return [[address, *words] for (address, _), words in zip(buffers, contents, strict=True)]
+        contents.append({"address": address, "words": list(host)})
+    return contents
 
 
 def main() -> None:

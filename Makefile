@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# Everything a developer does here.  `make` alone lists it.
+PYTHON ?= python3
+VENV ?= .venv
+TIRX_VENV ?= .venv-tirx
+BIN := $(VENV)/bin
+PIP := -m pip --disable-pip-version-check -q install
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint format type test-gpu test-parsers fixtures bench wheel-check clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
+
+# One stamp per set of requirements: the demo needs far less than the tests.
+$(VENV)/.demo: requirements/demo.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP) -r requirements/demo.txt -e .
+	touch $@
+
+$(VENV)/.test: requirements/test.txt requirements/demo.txt $(VENV)/.demo
+	$(BIN)/python $(PIP) -r requirements/test.txt
+	touch $@
+
+$(TIRX_VENV)/.ready: requirements/tirx.txt
+	test -x $(TIRX_VENV)/bin/python || $(PYTHON) -m venv $(TIRX_VENV)
+	$(TIRX_VENV)/bin/python $(PIP) -r requirements/tirx.txt
+	touch $@
+
+demo: $(VENV)/.demo ## rewrite a real kernel, compile it, read it back; with a GPU, capture it
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.test $(TIRX_VENV)/.ready lint type ## set everything up and run every test that needs no GPU, and those that do where there is one
+	$(BIN)/python tests/fetch_ptxas.py
+	$(BIN)/python -m pytest
+	$(MAKE) wheel-check
+
+check: test ## the same; what CI runs
+
+lint: $(VENV)/.test ## check style, change nothing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.test ## rewrite files to the style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+type: $(VENV)/.test ## check types
+	$(BIN)/mypy
+
+test-gpu: $(VENV)/.test ## run the tests that need a GPU
+	$(BIN)/python -m pytest -m gpu tests/gpu
+
+test-parsers: $(VENV)/.test ## compare with the official parsers of older runtimes (downloads them)
+	$(BIN)/python tests/fetch_parsers.py
+	$(BIN)/python -m pytest -m parsers
+
+fixtures: $(VENV)/.test $(TIRX_VENV)/.ready ## remake the generated fixtures
+	$(BIN)/python fixtures/tilelang/make.py
+	$(TIRX_VENV)/bin/python fixtures/tirx/make.py
+
+bench: $(VENV)/.test ## run the benchmark of the rewriter
+	$(BIN)/python benchmarks/rewrite_speed/run.py
+
+wheel-check: ## build the wheel, install it in an empty environment elsewhere, rewrite a fixture with it
+	$(PYTHON) tests/wheel_check.py
+
+clean: ## remove what is made, environments included
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis $(VENV) $(TIRX_VENV) .venv-*
