@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from .errors import (
         AnnotationError,
+        CubinError,
         IketError,
         MetadataError,
         OptionError,
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from .rewriting.core import Rewrite, rewrite, strip
     from .rewriting.plan import Event, Plan, Site
     from .rewriting.token_format import EventToken, decode_event, encode_event
+    from .verification.core import verify
+    from .verification.report import Finding, Report
 
 _HOMES = {
     "errors": (
@@ -35,12 +38,15 @@ _HOMES = {
         "OptionError",
         "TargetError",
         "MetadataError",
+        "CubinError",
         "ToolError",
         "Place",
     ),
     "rewriting.core": ("rewrite", "strip", "Rewrite"),
     "rewriting.plan": ("Plan", "Event", "Site"),
     "rewriting.token_format": ("encode_event", "decode_event", "EventToken"),
+    "verification.core": ("verify",),
+    "verification.report": ("Report", "Finding"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

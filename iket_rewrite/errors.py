@@ -39,7 +39,8 @@ class Place:
         path: the file as the caller named it, or `<source>` for text without a file.
         line: 1-based physical line.
         column: 1-based column, counted in characters.
-        text: the physical line, without its line end.
+        text: the physical line, without its line end; of a long one the part around the column.
+        skipped: how many characters of the line stand before `text`.
         width: how many characters the caret underlines, at least 1.
     """
 
@@ -47,19 +48,18 @@ class Place:
     line: int
     column: int
     text: str = field(default="", repr=False)
+    skipped: int = field(default=0, repr=False)
     width: int = field(default=1, repr=False)
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}:{self.column}"
 
     def excerpt(self) -> str:
-        """Return the line and a caret under the position, cut to a width that a terminal shows."""
-        start = max(0, self.column - 61)
-        shown = self.text[start : start + 120]
+        """Return the line and a caret under the position."""
         # A tab keeps its own width in the caret line, so that the caret stands right whatever the tab stop.
-        lead = "".join("\t" if char == "\t" else " " for char in shown[: self.column - 1 - start])
-        width = max(1, min(self.width, len(shown) - len(lead)))
-        return f"  {shown}\n  {lead}{'^' * width}"
+        lead = "".join("\t" if char == "\t" else " " for char in self.text[: self.column - 1 - self.skipped])
+        width = max(1, min(self.width, len(self.text) - len(lead)))
+        return f"  {self.text}\n  {lead}{'^' * width}"
 
 
 class SourceError(IketError):
@@ -116,6 +116,12 @@ class MetadataError(IketError):
     """Instrumented source or a binary holds IKET records that can not be decoded; its producer has to act."""
 
     slug = "metadata"
+
+
+class CubinError(IketError):
+    """A binary can not be read; its producer has to act."""
+
+    slug = "cubin"
 
 
 class ToolError(IketError):

@@ -13,13 +13,17 @@ from dataclasses import dataclass
 from . import abi
 from .abi import EventKind, Method, PayloadType
 
-_EVENT_PREFIX = abi.EVENT_SYMBOL.split("{", 1)[0]
-_RANGE_PREFIX = abi.RANGE_SYMBOL.split("{", 1)[0]
+EVENT_PREFIX = abi.EVENT_SYMBOL.split("{", 1)[0]
+RANGE_PREFIX = abi.RANGE_SYMBOL.split("{", 1)[0]
 _METHOD_BY_CODE = {method.facts.code: method for method in Method}
 
 
 class RecordError(ValueError):
     """An array that can not be decoded; whoever knows its file turns it into an `IketError`."""
+
+
+class NameEncodingError(RecordError):
+    """A name that is not UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +88,10 @@ def decode_module(arrays: Mapping[str, bytes]) -> Module:
         raise RecordError(f"there is no {abi.META_SYMBOL}")
     header = decode_header(arrays[abi.META_SYMBOL])
     events = tuple(
-        decode_event(symbol, data, arrays) for symbol, data in arrays.items() if symbol.startswith(_EVENT_PREFIX)
+        decode_event(symbol, data, arrays) for symbol, data in arrays.items() if symbol.startswith(EVENT_PREFIX)
     )
     ranges = tuple(
-        decode_range(symbol, data, arrays) for symbol, data in arrays.items() if symbol.startswith(_RANGE_PREFIX)
+        decode_range(symbol, data, arrays) for symbol, data in arrays.items() if symbol.startswith(RANGE_PREFIX)
     )
     methods = {event.method for event in events}
     if len(methods) > 1:
@@ -161,4 +165,4 @@ def _name(symbol: str, length: int, field: bytes, arrays: Mapping[str, bytes], s
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError:
-        raise RecordError(f"{symbol} has a name that is not UTF-8") from None
+        raise NameEncodingError(f"{symbol} has a name that is not UTF-8") from None

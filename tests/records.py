@@ -51,12 +51,22 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One trigger with the stores before it, in the order of the code; `fault` says why there are none to tell."""
+    """One trigger with the stores before it.
+
+    Attributes:
+        id: the event.
+        address: where the trigger lies in the kernel's code.
+        predicate: what guards the trigger.
+        stores: the stores of the record, in the order of the code.
+        origin: base register and offset of the timestamp's store.
+        fault: why no record can be told, or empty.
+    """
 
     id: int
     address: int
     predicate: str
     stores: tuple[Store, ...] = ()
+    origin: tuple[str, int] = ("", 0)
     fault: str = ""
 
     @property
@@ -146,7 +156,7 @@ def _stores(body: list[Instruction], fault) -> Record | None:
         return None
     if len(stamps) > 1:
         return fault(f"the timestamp is stored {len(stamps)} times")
-    at, base, origin, _ = stamps[0]
+    _, base, origin, _ = stamps[0]
     own = [entry for entry in found if entry[1] == base and 0 <= entry[2] - origin < RECORD_BYTES]
     stores = tuple(Store(body[index].opcode, offset - origin, body[index].predicate) for index, _, offset, _ in own)
     first, last = own[0][0], own[-1][0]
@@ -155,7 +165,7 @@ def _stores(body: list[Instruction], fault) -> Record | None:
         if base in _targets(one) or predicates & _targets(one):
             return fault(f"{one.opcode} changes the address or the predicate between two stores of the record")
     record = fault("")
-    return Record(record.id, record.address, record.predicate, stores)
+    return Record(record.id, record.address, record.predicate, stores, (base, origin))
 
 
 def _address(operand: str) -> tuple[str, int]:

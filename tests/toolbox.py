@@ -76,7 +76,7 @@ class Official:
     """What the official parser reads from a cubin.
 
     Attributes:
-        instrumented: whether it finds a module's metadata at all.
+        instrumented: whether it finds a module's metadata, on an architecture that it supports; else all else is empty.
         kernels: names in the order of the triggers, by the kernel's mangled name; a pop is `pop_range`.
         triggers: the same as (event id, offset of the trigger in the kernel's code).
         events: (name, payload type, position, range id, method) of every declared event, by its id.
@@ -90,6 +90,10 @@ class Official:
         self.instrumented = bool(context.is_instrumented())
         self.kernels: dict[str, list[str]] = {}
         self.triggers: dict[str, list[tuple[int, int]]] = {}
+        self.events: dict[int, tuple[str, int, int, int, int]] = {}
+        self.ranges: dict[int, tuple[str, int, int, int]] = {}
+        if not self.instrumented:
+            return
         for kernel in context.get_kernels_instrument_info():
             points = kernel.instrument_points
             self.kernels[kernel.kernel_name] = [point.event_attr.event_name for point in points]

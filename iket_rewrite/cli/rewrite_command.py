@@ -75,15 +75,22 @@ def _main(options: argparse.Namespace) -> int:
         return 0
     if not options.files:
         raise OptionError("no input", remedy="name a source file, or - for standard input; --help shows examples")
+    if options.files.count("-") > 1:
+        raise OptionError("standard input can be read only once")
     if len(options.files) > 1 and (options.output is not None or options.events is not None):
         raise OptionError("-o and --events take one input", remedy="run the command once per file")
     if options.output == "-" and options.events == "-":
         raise OptionError("-o and --events can not both be standard output")
     if options.json and not options.list:
         raise OptionError("--json goes with --list")
+    if options.list and options.output is not None:
+        raise OptionError("--list writes nothing, so -o does not go with it")
+    if options.events is not None and (options.list or options.check or options.strip):
+        raise OptionError("--events goes with rewriting only", remedy="--list --json prints the table")
     outputs = {path: _output_of(path, options) for path in options.files}
-    _check_outputs(options.files, outputs)
-    from .rewrite_files import Job
+    if not options.list:
+        _check_outputs(options.files, outputs, options.events)
+    from .rewrite_files import Job, write_jobs
 
     # All inputs are read and rewritten before anything is written: an error leaves every file as it is.
     jobs = [Job(path, outputs[path], options) for path in options.files]
@@ -91,8 +98,7 @@ def _main(options: argparse.Namespace) -> int:
         return max(job.show_list() for job in jobs)
     if options.check:
         return max(job.check() for job in jobs)
-    for job in jobs:
-        job.write()
+    write_jobs(jobs)
     return 0
 
 
@@ -105,20 +111,19 @@ def _output_of(path: str, options: argparse.Namespace) -> str:
     return f"{stem}.iket{suffix or '.cu'}" if not options.strip else f"{stem}.stripped{suffix or '.cu'}"
 
 
-def _check_outputs(files: Sequence[str], outputs: dict[str, str]) -> None:
+def _check_outputs(files: Sequence[str], outputs: dict[str, str], table: str | None) -> None:
     from ..errors import OptionError
 
     seen: dict[str, str] = {}
     inputs = {os.path.realpath(path) for path in files if path != "-"}
-    for path in files:
-        output = outputs[path]
+    for path, output in [*((path, outputs[path]) for path in files), ("--events", table or "-")]:
         if output == "-":
             continue
         real = os.path.realpath(output)
         if real in inputs:
-            raise OptionError(f"{output}: the output is an input", remedy="choose another file with -o")
+            raise OptionError(f"{output}: the output is an input", remedy="choose another file")
         if real in seen:
-            raise OptionError(f"{path} and {seen[real]} have one output, {output}", remedy="use -o for one of them")
+            raise OptionError(f"{path} and {seen[real]} have one output, {output}", remedy="choose another file")
         seen[real] = path
 
 

@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import OptionError
@@ -15,7 +16,7 @@ from ..rewriting.core import Rewrite, rewrite, strip
 from ..rewriting.readback import read_events
 from ..rewriting.table import SCHEMA, event_table
 from ..source import Source
-from .output import write_atomically
+from .output import write_all
 
 _COLUMNS = ("id", "kind", "name", "payload", "color")
 
@@ -46,25 +47,19 @@ class Job:
                 path=name,
             )
 
-    def write(self) -> None:
-        """Write the output, and the table where one was asked for."""
-        self._warn()
-        _write(self.output, self.result.text)
+    def files(self) -> list[tuple[str, bytes]]:
+        """Return what is to be written: the output, and the table where one was asked for."""
+        files = [(self.output, self.result.text)]
         if self.options.events is not None:
-            table = json.dumps(event_table(self.result.plan), indent=2, ensure_ascii=False) + "\n"
-            _write(self.options.events, table.encode("utf-8"))
-        if not self.options.quiet:
-            print(self._summary(), file=sys.stderr)
+            files.append((self.options.events, _json(event_table(self.result.plan))))
+        return files
 
     def check(self) -> int:
         """Return 1 where the output on disk is not what would be written."""
-        self._warn()
+        self.warn()
         if self.output == "-":
             raise OptionError("--check needs a file to compare with", remedy="name it with -o")
-        try:
-            current = _read(self.output)
-        except OptionError:
-            current = None
+        current = _read(self.output) if os.path.exists(self.output) else None
         if current == self.result.text:
             return 0
         word = "is missing" if current is None else "is out of date"
@@ -73,10 +68,10 @@ class Job:
 
     def show_list(self) -> int:
         """Print the event table: the plan's, or what instrumented source declares."""
-        self._warn()
+        self.warn()
         table = self._table()
         if self.options.json:
-            print(json.dumps(table, indent=2, ensure_ascii=False))
+            write_all([("-", _json(table))])
             return 0
         rows = [_row(event) for event in table["events"]]
         widths = [max(len(row[index]) for row in [list(_COLUMNS), *rows]) for index in range(len(_COLUMNS))]
@@ -104,12 +99,14 @@ class Job:
             ],
         }
 
-    def _warn(self) -> None:
+    def warn(self) -> None:
+        """Print the warnings, where somebody wants them."""
         if not self.options.quiet and not self.options.list:
             for warning in self.result.warnings:
                 print(warning, file=sys.stderr)
 
-    def _summary(self) -> str:
+    def summary(self) -> str:
+        """Return one line that says what was written."""
         target = "standard output" if self.output == "-" else self.output
         if self.result.instrumented:
             return f"{self.path}: instrumented already; {target} is a copy"
@@ -124,6 +121,21 @@ class Job:
         )
 
 
+def write_jobs(jobs: Sequence[Job]) -> None:
+    """Write what all jobs have made, or nothing."""
+    for job in jobs:
+        job.warn()
+    write_all([file for job in jobs for file in job.files()])
+    for job in jobs:
+        if not job.options.quiet:
+            print(job.summary(), file=sys.stderr)
+
+
+def _json(table: dict[str, Any]) -> bytes:
+    # A path that is not UTF-8 holds lone surrogates, which JSON escapes as Python does.
+    return (json.dumps(table, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+
+
 def _row(event: dict[str, Any]) -> list[str]:
     payload = event["payload"] or ("-" if not event.get("declared") else f"{event['declared']} (not captured)")
     return [str(event["id"]), event["kind"], _shown(event["name"]), payload, event["color"] or "-"]
@@ -132,21 +144,13 @@ def _row(event: dict[str, Any]) -> list[str]:
 def _read(path: str) -> bytes:
     try:
         if path == "-":
+            if sys.stdin is None:
+                raise OptionError("standard input is closed")
             return sys.stdin.buffer.read()
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
         raise OptionError(f"{path}: can not be read: {error.strerror or error}") from None
-
-
-def _write(path: str, data: bytes) -> None:
-    if path == "-":
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    elif os.path.isdir(path):
-        raise OptionError(f"{path}: is a folder", remedy="name a file with -o")
-    else:
-        write_atomically(path, data)
 
 
 def _shown(name: str) -> str:

@@ -4,25 +4,23 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from .. import abi
 from ..errors import OptionError
 from ..source import Source, splice
 from . import scopes, targets
 from .annotation import Annotation
-from .dialects import CALLEE_HINTS, CALLEES, SECOND_PREFIX_CALLEES, read
+from .dialects import CALLEE_HINT, CALLEES, SECOND_PREFIX_CALLEES, read_all
 from .payloads import SteadyParameters
 from .plan import EMPTY, METHODS, Plan, Warning_, make_plan
 from .render import rewrite_edits, strip_edits
-from .scan import Scan, scan
+from .scan import Scan, defines, holds_metadata, scan
 from .wrappers import resolve
 
 #: With this the header leaves its first names to whoever defined them before: calls of those are not ours.
-_ONLY_SECOND_PREFIX = re.compile(r"^[ \t]*#[ \t]*define[ \t]+IKETR_ONLY\b", re.MULTILINE)
+_ONLY_SECOND_PREFIX = "IKETR_ONLY"
 PRE_HOPPER = ("off", "rank0")
 
 Text = TypeVar("Text", str, bytes)
@@ -83,20 +81,17 @@ def rewrite(
         raise OptionError(f"unknown pre_hopper {pre_hopper!r}", remedy=f"choose one of {', '.join(PRE_HOPPER)}")
     target_warnings = targets.warnings(target, pre_hopper=pre_hopper == "rank0") if target is not None else ()
     text = _open(source, path)
-    found = find(text)
-    if found is None:
-        return Rewrite(source, False, EMPTY)
-    scanned, annotations = found
-    if scanned.has_metadata:
+    if holds_metadata(text):
         note = Warning_(f"{text.path} is instrumented already and stays as it is")
         return Rewrite(source, False, EMPTY, (note,), instrumented=True)
+    scanned, annotations = find(text)
     named = resolve(text, annotations)
     if not named:
         return Rewrite(source, False, EMPTY)
     scopes.check(text, named)
     steady = SteadyParameters(text.logical, scanned.kernel_ends)
     plan = make_plan(text, named, steady, method=method, runtime_payloads=runtime_payloads)
-    edits = rewrite_edits(text, named, plan, pre_hopper=pre_hopper == "rank0")
+    edits = rewrite_edits(text, plan, pre_hopper=pre_hopper == "rank0")
     result = text.encode(splice(text.text, edits))
     return Rewrite(result, True, plan, target_warnings + plan.warnings)  # type: ignore[arg-type]
 
@@ -108,28 +103,29 @@ def strip(source: Text, *, path: str | os.PathLike[str] | None = None) -> Rewrit
         AnnotationError: an annotation can not be understood.
     """
     text = _open(source, path)
-    found = find(text)
-    if found is None or found[0].has_metadata or not found[1]:
-        return Rewrite(source, False, EMPTY, instrumented=bool(found and found[0].has_metadata))
-    result = text.encode(splice(text.text, strip_edits(text, found[1])))
+    if holds_metadata(text):
+        return Rewrite(source, False, EMPTY, instrumented=True)
+    annotations = find(text)[1]
+    if not annotations:
+        return Rewrite(source, False, EMPTY)
+    result = text.encode(splice(text.text, strip_edits(text, annotations)))
     return Rewrite(result, True, EMPTY)  # type: ignore[arg-type]
 
 
-def find(source: Source) -> tuple[Scan, Sequence[Annotation]] | None:
-    """Return the scan and the annotations of a source, or None where a look at its letters rules them out."""
-    hints = (*CALLEE_HINTS, abi.META_SYMBOL)
-    if not any(hint in source.text or hint in source.logical for hint in hints):
-        return None
-    only_second = _ONLY_SECOND_PREFIX.search(source.logical) is not None
-    scanned = scan(source, SECOND_PREFIX_CALLEES if only_second else CALLEES)
-    # Calls in instrumented text have been dealt with, and may be in a form that only its producer reads.
-    return scanned, () if scanned.has_metadata else [read(source, call) for call in scanned.calls]
+def find(source: Source) -> tuple[Scan, Sequence[Annotation]]:
+    """Return the scan and the annotations of a source; without a look at the code where its letters rule them out."""
+    if CALLEE_HINT not in source.logical:
+        return Scan(), ()
+    scanned = scan(source, SECOND_PREFIX_CALLEES if defines(source, _ONLY_SECOND_PREFIX) else CALLEES)
+    return scanned, read_all(source, scanned.calls)
 
 
 def _open(source: str | bytes, path: str | os.PathLike[str] | None) -> Source:
     if not isinstance(source, (str, bytes)):
         raise OptionError(f"the source is {type(source).__name__}, not str or bytes")
-    return Source(source, os.fspath(path) if path is not None else None)
+    if path is not None and not isinstance(path, (str, bytes, os.PathLike)):
+        raise OptionError(f"the path is {type(path).__name__}, not the name of a file")
+    return Source(source, os.fsdecode(path) if path is not None else None)
 
 
 __all__ = ["PRE_HOPPER", "Rewrite", "find", "rewrite", "strip"]

@@ -8,16 +8,16 @@ on other annotations.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from .. import abi, names
 from ..errors import AnnotationError
 from ..source import Source
-from .annotation import Annotation, NamePiece, Origin, Payload, SiteKind
-from .scan import Call
+from .annotation import Annotation, Meaning, NamePiece, Origin, Payload, SiteKind, annotation
+from .scan import Call, Spelling
 from .token_format import EventToken, TokenError, read_tilelang_token, read_token
-from .tokens import arguments, literal_at, skip_blank
+from .tokens import Arguments, arguments, literal_at, skip_blank
 
 #: The header offers every macro under a second prefix, for sources in which the first is taken.
 _PREFIXES = ("IKET_", "IKETR_")
@@ -43,12 +43,28 @@ _TILELANG_PAYLOAD = {"TL_IKET_EVENT_PAYLOAD_U32": ("i32", "u32"), "TL_IKET_EVENT
 CALLEES = frozenset((*_HEADER, _TOKEN_CALLEE, _TILELANG_PLAIN, *_TILELANG_PAYLOAD))
 #: The callees that remain where a source leaves the header's first names to somebody else (`IKETR_ONLY`).
 SECOND_PREFIX_CALLEES = frozenset(name for name in CALLEES if not name.startswith("IKET_"))
-#: Every callee contains one of these: text without them holds no annotation.
-CALLEE_HINTS = _PREFIXES
+#: Every callee contains it: text without it holds no annotation.
+CALLEE_HINT = "IKET"
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 _INTEGER = re.compile(r"[-+]?(?:0[xX][0-9A-Fa-f']+|0[bB][01']+|\d[\d']*)\Z")
 _FLOATING = re.compile(r"[-+]?(?:(?:\d[\d']*)?\.\d[\d']*|\d[\d']*\.?)(?:[eE][-+]?\d+)?[fF]?\Z")
+
+
+def read_all(source: Source, calls: Iterable[Call]) -> list[Annotation]:
+    """Return what each call says, in order; calls of the same letters are read once.
+
+    Raises:
+        AnnotationError: one can not be understood.
+    """
+    known: dict[Spelling, Meaning] = {}
+    annotations = []
+    for call in calls:
+        meaning = known.get(call.spelling)
+        if meaning is None:
+            meaning = known[call.spelling] = read(source, call).meaning
+        annotations.append(Annotation(call, meaning))
+    return annotations
 
 
 def read(source: Source, call: Call) -> Annotation:
@@ -88,14 +104,14 @@ class _Header:
                     f"{self.call.callee} takes no argument: a pop ends the innermost range",
                     "leave the parentheses empty; a payload belongs to the push",
                 )
-            return Annotation(self.call, kind, Origin.HEADER, None, self.callee_span)
-        if not spans:
+            return annotation(self.call, kind, Origin.HEADER, None, self.callee_span)
+        if not spans or spans[0][0] >= spans[0][1]:
             raise self._fail(self.callee_span, "the event has no name", f'write {self.call.callee}("name")')
         name, pieces = self._name(spans[0])
         rest = spans[1:]
         color = self._color(rest)
-        payload = self._payload((rest[0][0], rest[-1][1])) if rest else None
-        return Annotation(self.call, kind, Origin.HEADER, name, spans[0], pieces, payload, color)
+        payload = self._payload(rest) if rest else None
+        return annotation(self.call, kind, Origin.HEADER, name, spans[0], pieces, payload, color)
 
     def _fail(self, span: tuple[int, int], message: str, remedy: str) -> AnnotationError:
         return _fail(self.source, span, message, remedy)
@@ -134,19 +150,17 @@ class _Header:
             )
         return value
 
-    def _payload(self, span: tuple[int, int]) -> Payload:
-        start, end = span
-        if start >= end:
-            raise self._fail((self.call.end - 1, self.call.end), "an argument is empty", "remove the comma before it")
+    def _payload(self, rest: list[tuple[int, int]]) -> Payload:
+        for first, last in rest:
+            if first >= last:
+                raise self._fail((last, last + 1), "an argument is empty", "remove the comma before it")
+        # Only brackets keep commas together: those of template arguments separate.
+        span = start, end = rest[0][0], rest[-1][1]
         word = _IDENTIFIER.match(self.text, start, end)
         if word is not None and word.group() in _PAYLOAD_MACROS:
             inner = arguments(self.source, word.span(), end)
-            if inner is not None and skip_blank(self.text, inner.end) >= end:
-                if not inner.spans:
-                    raise self._fail(
-                        span, f"{word.group()} holds no expression", "write the value between its brackets"
-                    )
-                return Payload(abi.PAYLOADS[_PAYLOAD_MACROS[word.group()]], inner.open, inner.end - 1)
+            if inner is not None:
+                return self._typed_payload(word.group(), inner, rest)
         if word is not None and word.group() in _COLOR_MACROS:
             raise self._fail(span, "the colour stands before another argument", "write the colour last")
         bare = self.text[start:end]
@@ -164,6 +178,23 @@ class _Header:
             "the payload's type can not be told",
             f"give its type, for example IKET_I32({_shorten(bare)}); IKET_F32, IKET_U64, IKET_PTR ... are others",
         )
+
+    def _typed_payload(self, macro: str, inner: Arguments, rest: list[tuple[int, int]]) -> Payload:
+        (start, end), others = rest[0], rest[1:]
+        if inner.end < end:
+            behind = skip_blank(self.text, inner.end)
+            raise self._fail(
+                (behind, end), f"something follows {macro}(...)", "put the whole expression between its brackets"
+            )
+        if others:
+            raise self._fail(
+                (others[0][0], others[-1][1]),
+                "an argument too many: an event has a name, one payload and a colour",
+                "remove it, or give it to an event of its own",
+            )
+        if not inner.spans:
+            raise self._fail((start, end), f"{macro} holds no expression", "write the value between its brackets")
+        return Payload(abi.PAYLOADS[_PAYLOAD_MACROS[macro]], inner.open, inner.end - 1)
 
 
 def name_pieces(
@@ -254,6 +285,10 @@ def _token(source: Source, call: Call) -> Annotation:
     payload = None
     if len(spans) > 1:
         span = (spans[1][0], spans[-1][1])
+        if token.site_kind is SiteKind.POP:
+            raise _fail(
+                source, span, "a pop carries no payload", "leave the argument out; a payload belongs to the push"
+            )
         if token.payload is None:
             raise _fail(
                 source,
@@ -271,14 +306,15 @@ def _token(source: Source, call: Call) -> Annotation:
             f"the token declares a payload of type {token.payload}, but the call has none",
             "write the value as the second argument",
         )
-    return Annotation(
+    return annotation(
         call, token.site_kind, Origin.TOKEN, token.name, spans[0], (), payload, token.color, token.position
     )
 
 
 def _tilelang(source: Source, call: Call) -> Annotation:
     text, spans, callee = source.logical, call.arguments.spans, (call.start, call.start + len(call.callee))
-    if not spans or not text[slice(*spans[0])].isdigit():
+    number = text[slice(*spans[0])] if spans else ""
+    if not (number.isascii() and number.isdigit()):
         raise _fail(
             source,
             spans[0] if spans else callee,
@@ -287,14 +323,14 @@ def _tilelang(source: Source, call: Call) -> Annotation:
         )
     if call.callee == _TILELANG_PLAIN:
         if len(spans) == 1:
-            if int(text[slice(*spans[0])]) != abi.ID_POP:
+            if number.lstrip("0") != str(abi.ID_POP):
                 raise _fail(
                     source,
                     spans[0],
                     "the event has no token; only the pop (31) goes without",
                     "keep the call as TileLang printed it",
                 )
-            return Annotation(call, SiteKind.POP, Origin.TILELANG, None, callee)
+            return annotation(call, SiteKind.POP, Origin.TILELANG, None, callee)
         if len(spans) != 2:
             raise _fail(
                 source,
@@ -318,4 +354,6 @@ def _tilelang(source: Source, call: Call) -> Annotation:
     payload = None
     if token.payload is not None:
         payload = Payload(abi.PAYLOADS[token.payload], spans[1][0], spans[-2][1])
-    return Annotation(call, token.site_kind, Origin.TILELANG, token.name, spans[-1], (), payload)
+        if payload.start >= payload.end:
+            raise _fail(source, callee, "the payload is empty", "keep the call as TileLang printed it")
+    return annotation(call, token.site_kind, Origin.TILELANG, token.name, spans[-1], (), payload)

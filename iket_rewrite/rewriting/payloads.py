@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from .scan import Kernel
 from .tokens import without_comments
@@ -29,8 +29,7 @@ class Effects(enum.Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What is known of one payload expression.
 
     Attributes:
@@ -206,14 +205,14 @@ _PURE = (
     | _TYPES
 )
 
-_TEMPLATE_CALL = re.compile(r"<[^<>;]*>\s*\(")
+_TEMPLATE_CALL = re.compile(r"<[\s\S]*>\s*\(")
 _NAMED_CAST = re.compile(r"\b(?:static_cast|reinterpret_cast|const_cast)\s*<([^<>()]*)>\s*\(")
 _CASTABLE = re.compile(r"[\w\s:*&]+\Z")
 _TYPE_WORD = re.compile(r"\b(?:" + "|".join(sorted(_TYPES, key=len, reverse=True)) + r")\b(?!\s*\()")
 _FUNCTIONAL_CAST = re.compile(r"\b(int|unsigned|float|double|char|short|long)\s*\(")
 _DIGIT_SEPARATOR = re.compile(r"(?<=[0-9A-Fa-f])'(?=[0-9A-Fa-f])")
 _SCOPE = re.compile(r"\s*::\s*")
-_UNREADABLE = re.compile(r"[#@\\`]|\boperator\b|\bnew\b|\bdelete\b|\bthrow\b|\basm\b|->\s*\*")
+_UNREADABLE = re.compile(r"[#@\\`]|R\"|\boperator\b|\bnew\b|\bdelete\b|\bthrow\b|\basm\b|->\s*\*")
 #: An expression that is longer, or nested deeper, is not worth the recursion.
 _LONGEST = 4096
 
@@ -250,16 +249,22 @@ def _shape(expression: str) -> _Shape | None:
     if tree is None:
         return None
     walk = _Walk()
-    walk.visit(tree)
+    try:
+        walk.visit(tree)
+    except RecursionError:  # a sum of a thousand terms is a tree of a thousand levels
+        return None
     return _Shape(walk.effects, frozenset(walk.names) if walk.uniform else None, walk.block_wide)
 
 
 def _as_c(expression: str) -> str | None:
-    """Return the expression as C, or None where that is not certain to mean the same."""
+    """Return the expression as C, or None where that is not certain to mean the same.
+
+    A qualified name becomes one word with `__` in place of `::`, which is no parameter's name.
+    """
     text = _DIGIT_SEPARATOR.sub("", without_comments(expression)).strip()
     if not text or len(text) > _LONGEST or _UNREADABLE.search(text):
         return None
-    text = _SCOPE.sub("__", text).lstrip("_") if text.startswith("::") else _SCOPE.sub("__", text)
+    text = _SCOPE.sub("__", text)
     text = _NAMED_CAST.sub(lambda match: "__cast(" if _CASTABLE.match(match.group(1)) else match.group(), text)
     if _TEMPLATE_CALL.search(text):
         return None
@@ -351,19 +356,33 @@ class _Walk:
 
 # --- Parameters of a kernel ----------------------------------------------------------------------------------
 
-_ASSIGNED = r"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))"
-_CHANGED_AFTER = re.compile(_ASSIGNED)
-_PART_CHANGED_AFTER = re.compile(r"(?:\s*(?:\.\s*\w+|\[[^\]]*\]))*" + _ASSIGNED)
-_CHANGED_BEFORE = re.compile(r"(?:\+\+|--|[&*>]|\b(?!return\b|case\b|else\b|do\b|and\b|or\b|not\b)[A-Za-z_]\w*)\s*\Z")
-_BARE_ARGUMENT_BEFORE = re.compile(r"([A-Za-z_]\w*)?\s*[(,]\s*\Z")
-_BARE_ARGUMENT_AFTER = re.compile(r"\s*[,)]")
+_ASSIGNED = re.compile(r"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")
+_PART = re.compile(r"(?:\s*(?:\.\s*\w+|\[[^\]]*\]))*")
+_LITERAL_OR_COMMENT = re.compile(r"(//[^\n]*|/\*[\s\S]*?\*/)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+_WORD_BEFORE = re.compile(r"[A-Za-z_$][\w$]*\Z")
+#: Words behind which a value is read; behind any other a name is declared.
+_BEFORE_VALUE = frozenset(["return", "case", "else", "do", "and", "or", "not"])
+#: Words whose brackets hold a value and bind no reference to it.
+_VALUE_BRACKETS = frozenset(["if", "while", "switch", "return", "sizeof"])
+_ANNOTATION_PREFIXES = ("IKET_", "IKETR_", "TL_IKET_")
+_CAST_BEFORE = re.compile(r"\([\w\s:*]+\)\Z")
+_NAMED_CAST_BEFORE = re.compile(r"\b(?:static|reinterpret)_cast\s*<[^<>&]*>\Z")
+_INDEX_BEFORE = re.compile(r"(?:([A-Za-z_]\w*)|[)\]])\s*\[\Z")
+#: A product for certain: `= a * n`, `a.x * n`, `4 * n`; `(a * n` may declare a pointer.
+_PRODUCT_BEFORE = re.compile(
+    r"(?:(?:[-=+/%*\[]|\breturn\b)\s*(?!const\b|volatile\b)[A-Za-z_][\w.]*|\w+\.\w+|\b\d\w*|\])\s*\*\Z"
+)
+#: A reference is bound to what follows: `auto& r = `, `auto& [a, b] = `, `for (auto& x : `.
+_REFERENCE_BEFORE = re.compile(r"&\s*(?:\w+|\[[^\]]*\])\s*(?:=(?!=)|:(?!:))")
+#: How far back the bracket is looked for in which a name stands.
+_NEARBY = 512
 
 
 class SteadyParameters:
     """The parameters of kernels that certainly keep their value: neither changed, nor hidden, nor passed on.
 
-    A parameter that is passed on bare to a function may be changed there through a reference, so it does not count;
-    nor does one whose name is declared again.  Names are looked at when they are asked for.
+    Every place where the name stands must be one that reads it; at any doubt it does not count.  A parameter that is
+    passed on bare to a function may be changed there through a reference.  Names are looked at when they are asked for.
 
     Args:
         text: the logical text.
@@ -372,7 +391,7 @@ class SteadyParameters:
 
     def __init__(self, text: str, ends: dict[int, int]) -> None:
         self._text, self._ends = text, ends
-        self._pointers: dict[int, dict[str, bool]] = {}
+        self._bodies: dict[int, str] = {}
         self._known: dict[tuple[int, str], bool] = {}
 
     def holds(self, kernel: Kernel | None, name: str) -> bool:
@@ -385,39 +404,101 @@ class SteadyParameters:
         return self._known[key]
 
     def _look(self, kernel: Kernel, name: str) -> bool:
-        if kernel.body not in self._pointers:
-            self._pointers[kernel.body] = _parameters(self._text[slice(*kernel.parameters)])
-        pointer = self._pointers[kernel.body].get(name)
-        if pointer is None:
+        parameters = _parameters(self._text[slice(*kernel.parameters)])
+        if name not in parameters:
             return False
-        body = self._text[kernel.body : self._ends[kernel.body]]
-        changed = _CHANGED_AFTER if pointer else _PART_CHANGED_AFTER
-        for match in re.finditer(rf"(?<![\w$.]){re.escape(name)}(?![\w$])", body):
-            before = body[max(0, match.start() - 64) : match.start()]
-            if changed.match(body, match.end()) or _CHANGED_BEFORE.search(before):
-                return False
-            if _BARE_ARGUMENT_AFTER.match(body, match.end()) and _passed_on(before):
-                return False
+        if kernel.body not in self._bodies:
+            body = self._text[kernel.body : self._ends[kernel.body]]
+            # Where a raw string ends is not known here.
+            self._bodies[kernel.body] = "" if 'R"' in body else _LITERAL_OR_COMMENT.sub(_without_content, body)
+        body = self._bodies[kernel.body]
+        if not body:
+            return False
+        places = re.finditer(rf"(?<![\w$]){re.escape(name)}(?![\w$])", body)
+        return all(_is_read(body, place.start(), place.end(), parameters[name]) for place in places)
+
+
+def _without_content(match: re.Match[str]) -> str:
+    return " " if match.group(1) else '""'
+
+
+def _is_read(body: str, start: int, end: int, pointer: bool) -> bool:
+    """Say whether the name at this span is certainly read there, or is another thing's member of the same name."""
+    before = body[max(0, start - _NEARBY) : start].rstrip()
+    last = before[-1:]
+    if last == "." or before.endswith(("->", "::")):
         return True
+    # What is behind a pointer does not concern its own value.
+    end = end if pointer else _PART.match(body, end).end()  # type: ignore[union-attr]  # matches the empty string
+    after = body[end : end + 64].lstrip()
+    if _ASSIGNED.match(after) or after.startswith(("(", "{")) or before.endswith(("++", "--")):
+        return False
+    statement = before[_last_end(before) :]
+    if _REFERENCE_BEFORE.search(statement):
+        return False
+    word = _WORD_BEFORE.search(before)
+    if word is not None:
+        return word.group() in _BEFORE_VALUE
+    # In front of an operator a name is a value; bare it can bind to a reference, or be declared.
+    operand = after[:1] not in ("", *"),:;]}[")
+    if last in tuple("(,"):
+        return operand or _holds_values(before)
+    if last == "*":
+        return operand or _PRODUCT_BEFORE.search(before) is not None
+    if last == ">" and not before.endswith(">>"):
+        return operand or "<" not in statement
+    if last == "{":
+        return operand or after.startswith("[")
+    if last in tuple("?:>") or before.endswith("&&"):
+        return operand
+    if last == "[":
+        indexed = _INDEX_BEFORE.search(before)
+        return indexed is not None and indexed.group(1) not in ("auto", "delete", "const", "volatile")
+    if last == ")":
+        return _CAST_BEFORE.search(before) is not None
+    return last in tuple("=+-/%<|^!~;}")
 
 
-def _passed_on(before: str) -> bool:
-    call = _BARE_ARGUMENT_BEFORE.search(before)
-    # Annotations take values, and casts and pure functions change nothing.
-    callee = call.group(1) if call else None
-    return call is not None and not (callee in _PURE or (callee or "").startswith(("IKET_", "IKETR_")))
+def _last_end(before: str) -> int:
+    """Return where the statement begins in which `before` ends."""
+    return max(before.rfind(char) for char in ";{}") + 1
 
 
+def _holds_values(before: str) -> bool:
+    """Say whether the open bracket in which `before` ends passes its arguments on as values."""
+    depth = 0
+    for index in range(len(before) - 1, -1, -1):
+        char = before[index]
+        if char in ")]":
+            depth += 1
+        elif char in "([":
+            if not depth:
+                head = before[:index].rstrip()
+                callee = _WORD_BEFORE.search(head)
+                name = callee.group() if callee else ""
+                known = name in _PURE or name in _VALUE_BRACKETS or name.startswith(_ANNOTATION_PREFIXES)
+                return char == "(" and (known or _NAMED_CAST_BEFORE.search(head) is not None)
+            depth -= 1
+        elif char in ";{}":
+            return False
+    return False
+
+
+@lru_cache(maxsize=1024)
 def _parameters(text: str) -> dict[str, bool]:
     """Return the names in a parameter list, and of each whether it is a pointer."""
-    found, depth, begin = {}, 0, 0
+    found, begin = {}, 0
+    opened: list[str] = []
     text = without_comments(text) + ","
     for index, char in enumerate(text):
-        if char in "(<[{":
-            depth += 1
-        elif char in ")>]}":
-            depth -= 1
-        elif char == "," and depth <= 0:
+        if char in "([{" or (char == "<" and opened[-1:] in ([], ["<"])):
+            opened.append(char)
+        elif char in ")]}":
+            while opened and opened.pop() == "<":
+                pass  # it was a comparison
+        elif char == ">" and opened[-1:] == ["<"]:
+            opened.pop()
+        elif char == "," and not opened:
             declared = text[begin:index].split("=")[0]
             words = re.findall(r"[A-Za-z_]\w*", declared)
             if len(words) > 1:

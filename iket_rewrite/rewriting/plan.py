@@ -10,16 +10,16 @@ import enum
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from .. import names
 from ..abi import EventKind, Method, PayloadType
 from ..errors import OptionError, Place, PlanError
 from ..source import Source
-from .annotation import Annotation, Origin, SiteKind, SourcePosition
+from .annotation import Annotation, Meaning, Origin, SiteKind, SourcePosition
 from .payloads import Effects, SteadyParameters, judge
-from .scan import Call, Kernel
 
 METHODS = ("auto", *(method.value for method in Method))
 
@@ -56,6 +56,24 @@ class PayloadForm(enum.Enum):
     UNIFORM = "uniform"
     #: The payload is not captured; its expression is named where nothing evaluates it.
     UNUSED = "unused"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Decision:
+    """What was decided for an annotation.  Annotations of the same letters share one object, or two by uniformity.
+
+    Attributes:
+        event: its event; None for a pop.
+        expression: text of its payload, or None.
+        form: how the payload is stored; None where there is no payload.
+        constant, uniform: what is known of the payload's value.
+    """
+
+    event: Event | None
+    expression: str | None = None
+    form: PayloadForm | None = None
+    constant: bool = False
+    uniform: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,21 +115,55 @@ class Warning_:
         return f"{self.place}: warning: {self.message}\n{self.place.excerpt()}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """What was decided for a module.
 
     Attributes:
         method: NativeDump or ExtendedNativeDump.
         events: the events in the order of their ids.
-        sites: the sites in the order of the text; a wrapper macro's uses are its sites.
         warnings: what the author should know.
+        source: the source; None for the empty plan.
+        annotations: the annotations in the order of the text, one for each use of a wrapper macro.
+        decisions: what was decided for each.
     """
 
     method: Method
-    events: tuple[Event, ...]
-    sites: tuple[Site, ...]
+    events: tuple[Event, ...] = ()
     warnings: tuple[Warning_, ...] = ()
+    source: Source | None = field(default=None, repr=False)
+    annotations: tuple[Annotation, ...] = field(default=(), repr=False)
+    decisions: tuple[Decision, ...] = field(default=(), repr=False)
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        """The sites in the order of the text; a wrapper macro's uses are its sites."""
+        # Places take time, and rewriting needs none.
+        if self.source is None:
+            return ()
+        return tuple(
+            Site(
+                annotation.kind,
+                decision.event,
+                self.source.place(annotation.start, annotation.end),
+                annotation.at.kernel.name if annotation.at.kernel else None,
+                decision.expression,
+                decision.form,
+                decision.constant,
+                decision.uniform,
+                annotation.meaning.position,
+            )
+            for annotation, decision in zip(self.annotations, self.decisions, strict=True)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash((self.method, self.events))
+
+    def _values(self) -> tuple[object, ...]:
+        return self.method, self.events, self.warnings, self.sites
 
     @cached_property
     def long_names(self) -> bool:
@@ -128,34 +180,12 @@ class Plan:
         return hashlib.sha256(json.dumps(content).encode("utf-8")).hexdigest()[:16]
 
 
-EMPTY = Plan(Method.NATIVE, (), ())
-
-
-@dataclass(frozen=True, slots=True)
-class NamedAnnotation:
-    """An annotation whose name is known: itself, or one use of the wrapper macro that holds it.
-
-    Attributes:
-        annotation: the annotation.
-        name: the event's name; None for a pop.
-        start, end: the logical span that shows the name: the literal, or the use of the wrapper.
-        kernel: the enclosing kernel, of the use where there is one.
-        use: the use of the wrapper, or None.
-        spelling: string literals that spell the name as the wrapper's use does, empty without a wrapper.
-    """
-
-    annotation: Annotation
-    name: str | None
-    start: int
-    end: int
-    kernel: Kernel | None
-    use: Call | None = None
-    spelling: str = ""
+EMPTY = Plan(Method.NATIVE)
 
 
 def make_plan(
     source: Source,
-    annotations: Sequence[NamedAnnotation],
+    annotations: Sequence[Annotation],
     steady: SteadyParameters,
     *,
     method: str = "auto",
@@ -177,39 +207,62 @@ def make_plan(
     return _Planner(source, annotations, steady, runtime_payloads).plan(method)
 
 
+class _Choice(NamedTuple):
+    """What can be decided for annotations of the same letters.
+
+    Attributes:
+        effects: whether the payload changes anything.
+        varying: what holds where the payload is not known to be uniform.
+        steady: what holds where each of its names is a kernel's parameter that keeps its value.
+    """
+
+    effects: Effects
+    varying: Decision
+    steady: Decision
+
+
 class _Planner:
     def __init__(
         self,
         source: Source,
-        annotations: Sequence[NamedAnnotation],
+        annotations: Sequence[Annotation],
         steady: SteadyParameters,
         runtime_payloads: bool | None,
     ) -> None:
         self.source, self.annotations, self.steady = source, annotations, steady
         self.runtime_payloads = runtime_payloads
         self.warnings: dict[tuple[str, int], Warning_] = {}
+        self.events: dict[tuple[EventKind, str], Event] = {}
+        self.choices: dict[Meaning, _Choice] = {}
 
     def plan(self, method: str) -> Plan:
         groups = self._groups()
         chosen = self._method(method, groups)
-        events, by_key = [], {}
-        range_ids: dict[int, NamedAnnotation] = {}
+        range_ids: dict[int, Annotation] = {}
         for index, (key, group) in enumerate(groups.items()):
             event = self._event(chosen.facts.first_id + index, key[0], group)
-            if event.range_id:
+            if event.kind is not EventKind.MARK:
                 self._check_range_id(range_ids, event, group[0])
-            events.append(event)
-            by_key[key] = event
-        sites = tuple(self._site(item, by_key) for item in self.annotations)
+            self.events[key] = event
+        decisions = tuple([self._decide(item) for item in self.annotations])
         warnings = tuple(self.warnings.values())
-        return Plan(chosen, tuple(events), sites, warnings)
+        return Plan(chosen, tuple(self.events.values()), warnings, self.source, tuple(self.annotations), decisions)
 
-    def _groups(self) -> dict[tuple[EventKind, str], list[NamedAnnotation]]:
-        """Return the annotations of each event, in the order of first appearance."""
-        groups: dict[tuple[EventKind, str], list[NamedAnnotation]] = {}
-        ranges: dict[str, tuple[EventKind, NamedAnnotation]] = {}
+    def _groups(self) -> dict[tuple[EventKind, str], list[Annotation]]:
+        """Return the annotations of each event, in the order of first appearance.
+
+        Of calls of the same letters the first stands for all: no other can contradict it, or anything else first.
+        """
+        groups: dict[tuple[EventKind, str], list[Annotation]] = {}
+        ranges: dict[str, tuple[EventKind, Annotation]] = {}
+        seen: set[Meaning] = set()
         for item in self.annotations:
-            kind = item.annotation.kind.event
+            meaning = item.meaning
+            if item.use is None:
+                if meaning in seen:
+                    continue
+                seen.add(meaning)
+            kind = meaning.kind.event
             if kind is None or item.name is None:
                 continue
             if kind is not EventKind.MARK:
@@ -225,13 +278,13 @@ class _Planner:
             groups.setdefault((kind, item.name), []).append(item)
         return groups
 
-    def _clash(self, item: NamedAnnotation, first: NamedAnnotation, message: str, role: str, remedy: str) -> PlanError:
+    def _clash(self, item: Annotation, first: Annotation, message: str, role: str, remedy: str) -> PlanError:
         return PlanError(message, self._place(item), remedy=remedy, others=((role, self._place(first)),))
 
-    def _place(self, item: NamedAnnotation) -> Place:
+    def _place(self, item: Annotation) -> Place:
         return self.source.place(item.start, item.end)
 
-    def _method(self, method: str, groups: dict[tuple[EventKind, str], list[NamedAnnotation]]) -> Method:
+    def _method(self, method: str, groups: dict[tuple[EventKind, str], list[Annotation]]) -> Method:
         if method not in METHODS:
             raise OptionError(f"unknown method {method!r}", remedy=f"choose one of {', '.join(METHODS)}")
         native = len(groups) <= Method.NATIVE.facts.capacity
@@ -249,15 +302,15 @@ class _Planner:
             )
         return chosen
 
-    def _event(self, number: int, kind: EventKind, group: list[NamedAnnotation]) -> Event:
+    def _event(self, number: int, kind: EventKind, group: list[Annotation]) -> Event:
         first = group[0]
         name = first.name or ""
-        payload = first.annotation.payload
+        payload = first.payload
         declared = payload.type if payload else None
         captured = self._captured(first)
-        color, colored = first.annotation.color, first
+        color, colored = first.meaning.color, first
         for item in group[1:]:
-            other = item.annotation.payload
+            other = item.payload
             if (other.type if other else None) is not declared:
                 raise self._payload_clash(kind, item, first)
             if declared is not None and self._captured(item) is not captured:
@@ -268,7 +321,7 @@ class _Planner:
                     "the other place",
                     "set runtime_payloads to true or false for the whole source",
                 )
-            other_color = item.annotation.color
+            other_color = item.meaning.color
             if other_color is not None and color is not None and other_color != color:
                 raise self._clash(
                     item,
@@ -284,9 +337,9 @@ class _Planner:
         range_id = 0 if kind is EventKind.MARK else names.fnv1a32(name.encode("utf-8"))
         return Event(number, kind, name, declared if captured else None, declared, range_id, color)
 
-    def _payload_clash(self, kind: EventKind, item: NamedAnnotation, first: NamedAnnotation) -> PlanError:
-        def words(one: NamedAnnotation) -> str:
-            return one.annotation.payload.type.name if one.annotation.payload else "no payload"
+    def _payload_clash(self, kind: EventKind, item: Annotation, first: Annotation) -> PlanError:
+        def words(one: Annotation) -> str:
+            return one.payload.type.name if one.payload else "no payload"
 
         if kind is EventKind.TOKEN_RANGE and "no payload" in (words(item), words(first)):
             message = f"the token range {item.name!r} has a payload at one end only"
@@ -296,15 +349,21 @@ class _Planner:
             remedy = "use one type at every place, or another name"
         return self._clash(item, first, message, f"{words(first)} here", remedy)
 
-    def _captured(self, item: NamedAnnotation) -> bool:
-        if item.annotation.payload is None:
+    def _captured(self, item: Annotation) -> bool:
+        if item.payload is None:
             return False
         if self.runtime_payloads is None:
             # TileLang documents capture as opt-in; a payload written by hand, or declared to us, is meant.
-            return item.annotation.origin is not Origin.TILELANG
+            return item.meaning.origin is not Origin.TILELANG
         return self.runtime_payloads
 
-    def _check_range_id(self, seen: dict[int, NamedAnnotation], event: Event, item: NamedAnnotation) -> None:
+    def _check_range_id(self, seen: dict[int, Annotation], event: Event, item: Annotation) -> None:
+        if not event.range_id:
+            raise PlanError(
+                f"the range {event.name!r} has the range id 0, which means no range",
+                self._place(item),
+                remedy="rename it: the id is a hash of the name",
+            )
         other = seen.setdefault(event.range_id, item)
         if other.name != event.name:
             raise self._clash(
@@ -315,53 +374,53 @@ class _Planner:
                 "rename one of them: the id is a hash of the name, and these two collide",
             )
 
-    def _warn(self, message: str, item: NamedAnnotation) -> None:
-        self.warnings.setdefault((message, item.annotation.call.start), Warning_(message, self._place(item)))
+    def _warn(self, message: str, item: Annotation) -> None:
+        self.warnings.setdefault((message, item.call.start), Warning_(message, self._place(item)))
 
-    def _site(self, item: NamedAnnotation, events: dict[tuple[EventKind, str], Event]) -> Site:
-        annotation, call = item.annotation, item.annotation.call
-        kind = annotation.kind.event
-        event = events[kind, item.name] if kind is not None and item.name is not None else None
-        kernel = item.kernel
-        if annotation.payload is None:
-            return Site(
-                annotation.kind,
-                event,
-                self._place(item),
-                kernel.name if kernel else None,
-                None,
-                None,
-                False,
-                False,
-                annotation.position,
-            )
-        expression = self.source.logical[annotation.payload.start : annotation.payload.end].strip()
-        verdict = judge(expression, lambda name: self.steady.holds(kernel, name))
-        # A macro's parameters stand for anything.
-        constant = verdict.constant
-        uniform = verdict.uniform and (constant or call.macro is None)
-        if event is None or event.payload is None:
-            form = PayloadForm.UNUSED
-            self._check_dropped(item, verdict.effects)
-        else:
+    def _decide(self, item: Annotation) -> Decision:
+        choice = self.choices.get(item.meaning) if item.use is None else None
+        if choice is None:
+            choice = self.choices[item.meaning] = self._choice(item)
+        effects, varying, steady = choice
+        if effects is not Effects.NONE:
+            self._check_effects(item, varying, effects)
+        if varying is steady:
+            return varying
+        kernel = item.at.kernel
+        verdict = judge(varying.expression or "", lambda name: self.steady.holds(kernel, name))
+        return steady if verdict.uniform else varying
+
+    def _choice(self, item: Annotation) -> _Choice:
+        kind, payload = item.kind.event, item.payload
+        event = self.events[kind, item.name] if kind is not None and item.name is not None else None
+        if payload is None:
+            decision = Decision(event)
+            return _Choice(Effects.NONE, decision, decision)
+        expression = self.source.logical[payload.start : payload.end].strip()
+        least, most = judge(expression), judge(expression, lambda name: True)
+        constant = least.constant
+
+        def decision_if(uniform: bool) -> Decision:
             form = PayloadForm.UNIFORM if uniform else PayloadForm.ELECTED
-            if verdict.effects is Effects.CERTAIN:
-                self._warn("the payload changes something, and only where events are recorded", item)
-        return Site(
-            annotation.kind,
-            event,
-            self._place(item),
-            kernel.name if kernel else None,
-            expression,
-            form,
-            constant,
-            uniform,
-            annotation.position,
-        )
+            if event is None or event.payload is None:
+                form = PayloadForm.UNUSED
+            return Decision(event, expression, form, constant, uniform)
 
-    def _check_dropped(self, item: NamedAnnotation, effects: Effects) -> None:
-        payload = item.annotation.payload
-        if effects is Effects.NONE or payload is None:
+        # A macro's parameters stand for anything.
+        if item.call.macro is not None or least.uniform is most.uniform:
+            decision = decision_if(least.uniform and (constant or item.call.macro is None))
+            return _Choice(least.effects, decision, decision)
+        return _Choice(least.effects, decision_if(False), decision_if(True))
+
+    def _check_effects(self, item: Annotation, decision: Decision, effects: Effects) -> None:
+        if decision.form is PayloadForm.UNUSED:
+            self._check_dropped(item, effects)
+        elif effects is Effects.CERTAIN:
+            self._warn("the payload changes something, and only where events are recorded", item)
+
+    def _check_dropped(self, item: Annotation, effects: Effects) -> None:
+        payload = item.payload
+        if payload is None:
             return
         place = self.source.place(payload.start, payload.end)
         if effects is Effects.CERTAIN:

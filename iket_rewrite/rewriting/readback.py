@@ -16,6 +16,8 @@ from ..errors import MetadataError
 from ..metadata_records import RecordError, decode_module
 from ..source import Source
 
+#: No array of the contract comes near this size.
+_LARGEST = 1 << 20
 _DECLARATION = re.compile(rf"\bunsigned\s+char\s+({abi.SYMBOL_PREFIX}\w+)\s*\[\s*(\d*)\s*\]\s*=\s*(\{{[^{{}}]*\}})\s*;")
 
 
@@ -73,7 +75,9 @@ def _bytes(source: Source, at: int, symbol: str, size: str, body: str) -> bytes:
     values = _values(body)
     if values is None or not all(0 <= value <= 0xFF for value in values):
         raise MetadataError(f"{source.place(at)}: the array {symbol} is no list of bytes")
-    length = int(size) if size else len(values)
+    length = int(size[:8]) if size else len(values)
+    if length > _LARGEST:
+        raise MetadataError(f"{source.place(at)}: the array {symbol} is larger than any that declares an event")
     if len(values) > length:
         raise MetadataError(f"{source.place(at)}: the array {symbol} holds more than its {length} bytes")
     return bytes(values) + bytes(length - len(values))
@@ -94,4 +98,5 @@ def _constant(node: Any) -> int:
     text: str = node.value
     if text.startswith("'"):
         raise ValueError(text)
-    return int(text.rstrip("uUlL"), 0)
+    digits = text.rstrip("uUlL")
+    return int(digits, 8 if digits.isdigit() and digits.startswith("0") else 0)

@@ -7,7 +7,7 @@ Forms are rendered once each, not once per site.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,15 @@ from typing import Any
 from .. import __version__, abi
 from ..abi import PayloadType
 from ..source import BOM, Edit, Source
-from .annotation import Annotation, SiteKind
+from .annotation import Annotation, Meaning, SiteKind
 from .metadata import metadata_objects
-from .plan import Event, NamedAnnotation, PayloadForm, Plan, Site
+from .plan import Decision, Event, PayloadForm, Plan
 
 #: C++ type and PTX register class by which each payload's bits reach the record.
 _OPERANDS = {"f32": ("float", "f"), "f64": ("double", "d")}
 _OPERANDS_BY_BITS = {32: ("unsigned", "r"), 64: ("unsigned long long", "l")}
+#: Marks in a rendered form for what differs from site to site.
+_NUMBER, _NAME, _SCOPE = "\0number\0", "\0name\0", "\0scope\0"
 
 
 def template_folder() -> Path:
@@ -50,16 +52,27 @@ def _site_templates() -> Any:
     return _environment().get_template("site.cu.j2").module
 
 
-def rewrite_edits(source: Source, named: Iterable[NamedAnnotation], plan: Plan, *, pre_hopper: bool) -> list[Edit]:
+def rewrite_edits(source: Source, plan: Plan, *, pre_hopper: bool) -> Iterator[Edit]:
     """Return the edits that turn the source into the instrumented one: definitions first, then every annotation."""
-    edits = [_definitions(source, named, plan, pre_hopper=pre_hopper)]
+    yield _definitions(source, plan, pre_hopper=pre_hopper)
     done: set[int] = set()
-    for item, site in zip(named, plan.sites, strict=True):
-        call = item.annotation.call
-        if call.start not in done:
-            done.add(call.start)
-            edits += _site_edits(source, item.annotation, site)
-    return edits
+    known: dict[tuple[Meaning, bool], list[tuple[int, int, str]]] = {}
+    for annotation, decision in zip(plan.annotations, plan.decisions, strict=True):
+        start, meaning = annotation.call.start, annotation.meaning
+        if annotation.use is not None:
+            if start in done:
+                continue
+            done.add(start)
+        alike = known.get((meaning, decision.uniform))
+        if alike is not None:
+            for first, last, text in alike:
+                yield Edit(start + first, start + last, text)
+            continue
+        edits = _site_edits(source, annotation, decision)
+        yield from edits
+        # Calls of the same letters become the same text, but for the number of a scoped range and for line splices.
+        if meaning.kind is not SiteKind.SCOPE and not source.spliced:
+            known[meaning, decision.uniform] = [(edit.start - start, edit.end - start, edit.text) for edit in edits]
 
 
 def strip_edits(source: Source, annotations: Iterable[Annotation]) -> list[Edit]:
@@ -68,11 +81,11 @@ def strip_edits(source: Source, annotations: Iterable[Annotation]) -> list[Edit]
     return [source.edit(item.call.start, item.call.end, nothing) for item in annotations]
 
 
-def _site_edits(source: Source, annotation: Annotation, site: Site) -> list[Edit]:
-    number = site.event.id if site.event else abi.ID_POP
+def _site_edits(source: Source, annotation: Annotation, decision: Decision) -> list[Edit]:
+    event, number = decision.event, decision.event.id if decision.event else abi.ID_POP
     table = name = ""
-    if annotation.pieces and site.event is not None:
-        table, name = site.event.kind.value, source.logical[slice(*annotation.name_span)]
+    if annotation.meaning.pieces and event is not None:
+        table, name = event.kind.value, source.logical[slice(*annotation.name_span)]
     # A scoped range declares a variable: numbered by its place, but in a macro's body by where the macro is used.
     scope = ""
     if annotation.kind is SiteKind.SCOPE:
@@ -82,7 +95,7 @@ def _site_edits(source: Source, annotation: Annotation, site: Site) -> list[Edit
         table,
         name,
         annotation.payload.type.name if annotation.payload else "",
-        site.form.value if site.form else "",
+        decision.form.value if decision.form else "",
         scope,
     )
     call, payload = annotation.call, annotation.payload
@@ -91,16 +104,25 @@ def _site_edits(source: Source, annotation: Annotation, site: Site) -> list[Edit
     return [source.edit(call.start, payload.start, before), source.edit(payload.end, call.end, after)]
 
 
-@cache
 def _site_text(number: int, table: str, name: str, type_name: str, form: str, scope: str) -> tuple[str, str]:
-    templates = _site_templates()
-    return str(templates.before(number, table, name, type_name, form, scope)), str(templates.after(scope))
+    before, after = _site_form(table, type_name, form, bool(scope))
+    # The author's text comes last, for it may hold anything.
+    return before.replace(_NUMBER, str(number)).replace(_SCOPE, scope).replace(_NAME, name), after
 
 
-def _definitions(source: Source, named: Iterable[NamedAnnotation], plan: Plan, *, pre_hopper: bool) -> Edit:
-    sites = plan.sites
-    types = _used_types(plan)
-    operands = {operand["constraint"]: operand for operand in (_operand(plan, kind) for kind in types)}
+@cache
+def _site_form(table: str, type_name: str, form: str, scoped: bool) -> tuple[str, str]:
+    """Render what sites have in common, with marks in place of what differs."""
+    templates, scope = _site_templates(), _SCOPE if scoped else ""
+    return str(templates.before(_NUMBER, table, _NAME, type_name, form, scope)), str(templates.after(scope))
+
+
+def _definitions(source: Source, plan: Plan, *, pre_hopper: bool) -> Edit:
+    unused = {decision.event for decision in set(plan.decisions) if decision.form is PayloadForm.UNUSED}
+    declared = _types(plan, [event.declared for event in plan.events])
+    captured = _types(plan, [event.payload for event in plan.events])
+    dropped = _types(plan, [event.declared for event in unused if event])
+    operands = {kind["operand"]["constraint"]: kind["operand"] for kind in captured}
     line = _environment().get_template("line.cu.j2").render(path=_line_path(source))
     text = (
         _environment()
@@ -117,11 +139,12 @@ def _definitions(source: Source, named: Iterable[NamedAnnotation], plan: Plan, *
             pre_hopper_offset=abi.PRE_HOPPER_OFFSET,
             cluster_stride=abi.CLUSTER_STRIDE,
             pop_id=abi.ID_POP,
-            types=[{"name": kind.name, "operand": _operand(plan, kind)["type"]} for kind in types],
+            declared=declared,
+            captured=captured,
+            dropped=dropped,
             operands=list(operands.values()),
-            tables=_tables(named, plan),
-            scoped=any(site.kind is SiteKind.SCOPE for site in sites),
-            dropped=any(site.form is PayloadForm.UNUSED for site in sites),
+            tables=_tables(plan),
+            scoped=any(item.meaning.kind is SiteKind.SCOPE for item in plan.annotations),
             line=line.rstrip("\n"),
         )
     )
@@ -129,9 +152,10 @@ def _definitions(source: Source, named: Iterable[NamedAnnotation], plan: Plan, *
     return Edit(at, at, text.replace("\n", source.newline))
 
 
-def _used_types(plan: Plan) -> list[PayloadType]:
-    used = {event.payload.name for event in plan.events if event.payload}
-    return [kind for name, kind in abi.PAYLOADS.items() if name in used]
+def _types(plan: Plan, used: Iterable[PayloadType | None]) -> list[dict[str, Any]]:
+    """Return each of the payload types once, in the order of `abi`, with how its bits reach a record."""
+    names = {kind.name for kind in used if kind}
+    return [{"name": name, "operand": _operand(plan, kind)} for name, kind in abi.PAYLOADS.items() if name in names]
 
 
 def _operand(plan: Plan, kind: PayloadType) -> dict[str, Any]:
@@ -151,16 +175,16 @@ def _described(event: Event) -> dict[str, Any]:
     }
 
 
-def _tables(named: Iterable[NamedAnnotation], plan: Plan) -> list[dict[str, Any]]:
+def _tables(plan: Plan) -> list[dict[str, Any]]:
     """Return, by kind, the names that reach an annotation through a wrapper's parameter, with their ids.
 
     They are spelled as at the wrapper's use: compilers differ in the bytes that they make of escapes and of u8
     literals, but not from one place to another.
     """
     tables: dict[str, dict[str, int]] = {}
-    for item, site in zip(named, plan.sites, strict=True):
-        if item.spelling and site.event is not None:
-            tables.setdefault(site.event.kind.value, {})[item.spelling] = site.event.id
+    for annotation, decision in zip(plan.annotations, plan.decisions, strict=True):
+        if annotation.spelling and decision.event is not None:
+            tables.setdefault(decision.event.kind.value, {})[annotation.spelling] = decision.event.id
     return [
         {"kind": kind, "entries": [{"literal": literal, "id": number} for literal, number in entries.items()]}
         for kind, entries in tables.items()

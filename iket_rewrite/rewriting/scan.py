@@ -1,34 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the calls of given names in CUDA C++ text, with what surrounds each of them.
 
-One pass with one regular expression that stops only at what matters: openers of comments and literals, braces,
-directives, `__global__`, and names that may be callees.  Everything between is never looked at.  Per call the pass
-tells the kernel that encloses it, the `#define` that it stands in, and the blocks that are open around it.
+One pass that stops only at what matters: openers of comments and literals, braces, directives, `__global__`, and the
+names that are looked for.  Everything between is never looked at: the stops are listed by searches for single letters
+and words, which run many times faster than a regular expression that tries them all at every character.  Per call the
+pass tells the kernel that encloses it, the `#define` that it stands in, and the blocks that are open around it.
 
-The pass proves itself: an independent count of the callees' names over the whole text must equal the calls found
-plus the names seen in comments, literals and directives.  A name that is neither is an error, never passed over.
+The pass proves itself: the search for the names knows nothing of comments, literals or calls, and each name that it
+lists must turn out to be a call, or to stand in a comment, a literal or a directive.  One that is neither is an error,
+never passed over.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from os.path import commonprefix
+from typing import NamedTuple
 
 from .. import abi
 from ..errors import AnnotationError
-from ..source import Source
-from .tokens import Arguments, arguments, skip_blank, skip_literal
+from ..source import BOM, Source
+from .tokens import (
+    Arguments,
+    arguments,
+    closing_bracket,
+    line_end,
+    skip_blank,
+    skip_literal,
+    starts_line,
+    without_comments,
+)
 
-_CONDITIONAL = re.compile(r"#[ \t]*(ifdef|ifndef|if|elif|elifdef|elifndef|else|endif)\b")
-_CONDITIONAL_LINE = re.compile(r"^[ \t]*" + _CONDITIONAL.pattern, re.MULTILINE)
+#: What may stand between the words of a directive.
+_GAP = r"(?:[ \t\f\v]|/\*[\s\S]*?\*/)*"
+_DIRECTIVE = re.compile(rf"#{_GAP}(\w*)")
+_CONDITIONALS = frozenset(["if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"])
+_DEFINE = re.compile(rf"#{_GAP}define(?![\w$]){_GAP}([A-Za-z_$][\w$]*)(\(([^()]*)\))?")
+_IN_DIRECTIVE = re.compile(r"//[^\n]*|/\*(?:[\s\S]*?\*/)?|[\"'\n]")
+_IN_DEAD_BRANCH = re.compile(r"//[^\n]*|/\*(?:[\s\S]*?\*/)?|[\"'#]")
 #: The one condition that needs no preprocessor: a way to comment out.
-_IF_ZERO = re.compile(r"#[ \t]*if[ \t]+(?:0|false)[ \t]*(?=$|/)", re.MULTILINE)
-_DEFINE = re.compile(r"#[ \t]*define[ \t]+([A-Za-z_$][\w$]*)(\(([^()]*)\))?")
-_COMMENT_OPENER = re.compile(r"/[/*]")
-_LEADING_COMMENTS = re.compile(r"(?:\s|/\*[\s\S]*?\*/)*\Z")
+_FALSE = frozenset(["0", "false", "(0)", "(false)"])
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
+_GLOBAL = "__global__"
+#: Calls on longer lines are read one by one.
+_LONGEST_LINE = 1024
 #: What may stand with parentheses of its own between `__global__` and the kernel's name.
 _SPECIFIERS = frozenset(
     [
@@ -45,6 +62,14 @@ _SPECIFIERS = frozenset(
         "__local_maxnreg__",
     ]
 )
+#: How most kernels are declared; others are read word by word.
+_PLAIN_KERNEL = re.compile(
+    r"(?:\s|void\b|__launch_bounds__\([\w\s,]*\))*([A-Za-z_$][\w$]*)\s*\(([^()\[\]{}\"'/#]*)\)\s*\{"
+)
+#: What may stand between a function's parameters and its body.
+_BEHIND_PARAMETERS = frozenset(["noexcept", "requires", "try", "__attribute__"])
+_BODY_OR_BRACKET = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|[({;}=#]")
+_ANGLE = re.compile(r"[<>(){};]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +91,50 @@ class Macro:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call of a name that was looked for.
+@dataclass(frozen=True, eq=False, slots=True)
+class Spelling:
+    """What calls of the same letters have in common.  They share one object, which is told by its identity.
 
     Attributes:
         callee: the name.
-        start, end: the call, from its name to behind its closing parenthesis.
-        arguments: its arguments.
+        arguments: the arguments, in offsets from the start of the call.
+    """
+
+    callee: str
+    arguments: Arguments
+
+
+class Call(NamedTuple):
+    """One call of a name that was looked for.
+
+    Attributes:
+        start: where its name starts.
+        spelling: what it shares with calls of the same letters.
         kernel: the kernel that encloses it, where that is known.
         macro: the `#define` in whose body it stands, or None.
         blocks: offsets of the `{` that are open around it, outermost first.
     """
 
-    callee: str
     start: int
-    end: int
-    arguments: Arguments
+    spelling: Spelling
     kernel: Kernel | None
     macro: Macro | None
     blocks: tuple[int, ...]
+
+    @property
+    def callee(self) -> str:
+        """Return its name."""
+        return self.spelling.callee
+
+    @property
+    def end(self) -> int:
+        """Return the offset behind its closing parenthesis."""
+        return self.start + self.spelling.arguments.end
+
+    @property
+    def arguments(self) -> Arguments:
+        """Return its arguments."""
+        return self.spelling.arguments.moved(self.start)
 
 
 @dataclass(slots=True)
@@ -95,12 +144,14 @@ class Scan:
     Attributes:
         calls: the calls, in the order of the text.
         kernel_ends: by the offset of a kernel's `{`, the offset of its `}`.
-        has_metadata: IKET's metadata arrays stand in the text: somebody has instrumented it before.
+        named: the names that stand in code, called or not.
+        macros: the names of all macros that the text defines.
     """
 
     calls: list[Call] = field(default_factory=list)
     kernel_ends: dict[int, int] = field(default_factory=dict)
-    has_metadata: bool = False
+    named: set[str] = field(default_factory=set)
+    macros: set[str] = field(default_factory=set)
 
 
 def scan(source: Source, callees: Collection[str]) -> Scan:
@@ -121,8 +172,43 @@ def find_uses(source: Source, macros: Collection[str]) -> list[Call]:
     return _Scanner(source, macros, strict=False).run().calls
 
 
-def _names(callees: Collection[str]) -> str:
-    return r"(?<![\w$])(?:" + "|".join(sorted(map(re.escape, callees), key=len, reverse=True)) + r")(?![\w$])"
+def defines(source: Source, macro: str) -> bool:
+    """Say whether a directive defines the macro: not where its text stands in a comment, a string or `#if 0`."""
+    return macro in source.logical and macro in _Scanner(source, [macro], strict=False).run().macros
+
+
+def holds_metadata(source: Source) -> bool:
+    """Say whether IKET's metadata arrays stand in the code: somebody has instrumented it before."""
+    symbol = abi.META_SYMBOL
+    return symbol in source.logical and symbol in _Scanner(source, [symbol], strict=False).run().named
+
+
+def _split(parameters: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, without_comments(parameters).split(","))))
+
+
+def _places(text: str, letter: str) -> list[int]:
+    """Return every offset at which the letter stands."""
+    places, find = [], text.find
+    at = find(letter)
+    while at >= 0:
+        places.append(at)
+        at = find(letter, at + 1)
+    return places
+
+
+def _identifiers(text: str, names: Collection[str]) -> list[int]:
+    """Return the offset of every identifier that is one of `names`, whatever it stands in."""
+    found: list[int] = []
+    for letter in {name[0] for name in names}:
+        # A search is fast where its pattern begins with letters, and slow where with a choice or a look behind.
+        group = [name for name in names if name[0] == letter]
+        prefix = commonprefix(group)  # noqa: RUF071  (of letters, not of paths)
+        tails = sorted((re.escape(name[len(prefix) :]) for name in group), key=len, reverse=True)
+        word = re.escape(prefix)
+        pattern = re.compile(rf"{word}(?<![\w$]{word})(?:{'|'.join(tails)})(?![\w$])")
+        found += [match.start() for match in pattern.finditer(text)]
+    return sorted(found)
 
 
 class _Scanner:
@@ -133,201 +219,286 @@ class _Scanner:
         self.strict = strict
         self.text = source.logical
         self.callees = frozenset(callees)
-        self.name = re.compile(_names(callees))
-        self.shortest = min(map(len, self.callees))
-        # Longest first, so that a name is never taken for its prefix.
-        words = "|".join(sorted(map(re.escape, callees), key=len, reverse=True))
-        self.opener = re.compile(
-            r"[{}\"'#]|/(?:/[^\n]*|\*(?:[\s\S]*?\*/)?)|(?:" + words + rf"|__global__|{abi.META_SYMBOL})(?![\w$])"
-        )
+        self.names = _identifiers(self.text, self.callees)
+        #: The names that are still ahead, the next one last, behind one that is never reached.
+        self.ahead = [len(self.text), *reversed(self.names)]
         self.result = Scan()
         self.mentions = 0
-        self.open: list[tuple[int, Kernel | None]] = []
-        self.branches: list[list[tuple[int, Kernel | None]]] = []
+        self.open: list[int] = []
+        #: The open blocks at the last call, and the innermost of them, which tells them all.
+        self.blocks: tuple[int, ...] = ()
+        self.innermost: list[int] = []
+        self.kernels: list[Kernel] = []
+        self.branches: list[tuple[list[int], list[Kernel]]] = []
+        #: Where the last `__global__` ends, until a brace asks for it.
+        self.declared: int | None = None
         self.bodies: dict[int, Kernel] = {}
+        self.spellings: dict[str, Spelling] = {}
+        #: Where the last call ends.
+        self.call_end = -1
+        #: The last `#define`, and where it ends.
         self.macro: Macro | None = None
         self.macro_end = -1
+        #: Where a comment ends before which its line is blank; a byte order mark counts as one.
+        self.lead = len(BOM) if self.text.startswith(BOM) else -1
 
     def run(self) -> Scan:
-        text, search, position = self.text, self.opener.search, 0
-        while (match := search(text, position)) is not None:
-            start, position = match.span()
-            if self.macro is not None and start >= self.macro_end:
-                self.macro = None
-            char = text[start]
-            if char == "{":
-                if self.macro is None:
-                    self.open.append((start, self.bodies.pop(start, self.open[-1][1] if self.open else None)))
-            elif char == "}":
-                if self.macro is None and self.open:
-                    opened, kernel = self.open.pop()
-                    if kernel is not None and kernel.body == opened:
-                        self.result.kernel_ends[opened] = start
-            elif char == "/":
-                position = self._comment(start, position)
-            elif char in "\"'":
-                position = skip_literal(self.source, start)
-                self._mention(start, position)
-            elif char == "#":
-                position = self._directive(start)
-            elif start and (text[start - 1].isalnum() or text[start - 1] in "_$"):
-                continue  # the tail of a longer name
-            elif match.group() == "__global__":
-                if self.macro is None:
-                    self._kernel(position)
-            elif match.group() == abi.META_SYMBOL:
-                self.result.has_metadata = True
+        text, position, word = self.text, 0, self._word
+        handlers = {'"': self._literal, "'": self._literal, "/": self._slash, "#": self._directive}
+        stops = [*self.names, *_identifiers(text, (_GLOBAL,))]
+        for letter in ("{", "}", *handlers):
+            stops += _places(text, letter)
+        stops.sort()
+        blocks, kernels = self.open, self.kernels
+        for at in stops:
+            if at < position:
+                continue  # it lies in what has been skipped
+            letter = text[at]
+            if letter == "{":
+                if at >= self.macro_end:
+                    if self.declared is not None or self.bodies:
+                        self._enter(at)
+                    blocks.append(at)
+            elif letter == "}":
+                if at >= self.macro_end and blocks:
+                    opened = blocks.pop()
+                    if kernels and kernels[-1].body == opened:
+                        kernels.pop()
+                        self.result.kernel_ends[opened] = at
             else:
-                self._call(start, position)
+                position = handlers.get(letter, word)(at)
         if self.strict:
             self._check()
         return self.result
 
-    def _comment(self, start: int, end: int) -> int:
-        if self.text.startswith("/*", start):
-            if end == start + 2:
-                end = len(self.text)  # not closed: everything behind it is comment
-            if self.macro is not None and end > self.macro_end:
-                self._macro_until(self._line_end(end))
-        self._mention(start, end)
+    def _enter(self, at: int) -> None:
+        """Enter the kernel whose body opens at `at`, if one does."""
+        if self.declared is not None:
+            self._kernel(self.declared)
+            self.declared = None
+        if at in self.bodies:
+            self.kernels.append(self.bodies.pop(at))
+
+    def _literal(self, at: int) -> int:
+        end = skip_literal(self.source, at)
+        self._mention(end)
         return end
 
-    def _mention(self, start: int, end: int) -> None:
-        """Account for callees' names in text that is skipped."""
-        if end - start >= self.shortest:
-            self.mentions += len(self.name.findall(self.text, start, end))
+    def _slash(self, at: int) -> int:
+        if self.text.startswith("//", at):
+            end = line_end(self.text, at)
+        elif self.text.startswith("/*", at):
+            closed = self.text.find("*/", at + 2)
+            end = closed + 2 if closed >= 0 else len(self.text)  # not closed: everything behind it is comment
+        else:
+            return at + 1
+        # A directive can follow it on its line.
+        if starts_line(self.text, at, self.lead):
+            self.lead = end
+        self._mention(end)
+        return end
 
-    def _line_end(self, at: int) -> int:
-        end = self.text.find("\n", at)
-        return end if end >= 0 else len(self.text)
+    def _word(self, at: int) -> int:
+        while self.ahead[-1] < at:
+            self.ahead.pop()
+        if self.ahead[-1] == at:
+            self.ahead.pop()
+            return self._call(at)
+        end = at + len(_GLOBAL)
+        if at >= self.macro_end:
+            self.declared = end
+        return end
 
-    def _macro_until(self, end: int) -> None:
-        self.macro_end = end
-        if self.macro is not None:
-            self.macro = Macro(self.macro.name, self.macro.parameters, self.macro.start, end)
+    def _mention(self, end: int) -> None:
+        """Account for the names before `end`, which are skipped."""
+        while self.ahead[-1] < end:
+            self.ahead.pop()
+            self.mentions += 1
 
     def _directive(self, at: int) -> int:
         """Handle a `#`; return where to go on."""
-        text = self.text
-        if self.macro is not None:
-            return at + 1  # an operator in a macro's body
-        line = text.rfind("\n", 0, at) + 1
-        if text[line:at].strip() and not _LEADING_COMMENTS.match(text, line, at):
-            return at + 1
-        end = self._line_end(at)
-        if (define := _DEFINE.match(text, at)) is not None and define.end() <= end:
+        if at < self.macro_end or not starts_line(self.text, at, self.lead):
+            return at + 1  # an operator in a macro's body, or no directive
+        end = self._directive_end(at)
+        word = _DIRECTIVE.match(self.text, at, end)
+        name = word.group(1) if word else ""
+        if name == "define" and (define := _DEFINE.match(self.text, at, end)) is not None:
             names = define.group(3)
-            parameters = None if names is None else tuple(name.strip() for name in names.split(",") if name.strip())
-            self.macro = Macro(define.group(1), parameters, at, end)
-            self.macro_end = end
-            self._mention(at, define.end())
-            return define.end()
-        if (conditional := _CONDITIONAL.match(text, at)) is not None:
-            self._branch(conditional.group(1))
-            if _IF_ZERO.match(text, at):
-                dead = self._dead_branch(end)
-                self._mention(at, dead)
-                return dead
-            # A comment may start here and run over several lines.
-            comment = _COMMENT_OPENER.search(text, conditional.end(), end)
-            end = comment.start() if comment else end
-        self._mention(at, end)
+            parameters = None if names is None else _split(names)
+            self.macro, self.macro_end = Macro(define.group(1), parameters, at, end), end
+            self.result.macros.add(define.group(1))
+            end = define.end()
+        elif word and name in _CONDITIONALS:
+            self._branch(name)
+            if name == "if" and without_comments(self.text[word.end() : end]).strip() in _FALSE:
+                end = self._dead_branch(end)
+        self._mention(end)
         return end
+
+    def _directive_end(self, at: int) -> int:
+        """Return the offset of the newline that ends the directive at `at`: not one in a comment or raw string."""
+        position, end = at, line_end(self.text, at)
+        line = self.text[at:end]
+        if "/" not in line and '"' not in line and "'" not in line:
+            return end
+        while (match := _IN_DIRECTIVE.search(self.text, position)) is not None:
+            if match.group() == "\n":
+                return match.start()
+            if match.group() == "/*":
+                break
+            position = skip_literal(self.source, match.start()) if match.group() in "\"'" else match.end()
+        return len(self.text)
 
     def _dead_branch(self, at: int) -> int:
         """Return the offset of the directive that ends the branch of an `#if 0` whose line ends at `at`."""
-        depth = 0
-        for match in _CONDITIONAL_LINE.finditer(self.text, at):
-            word = match.group(1)
-            if word.startswith("if"):
-                depth += 1
-            elif depth == 0:
-                return match.start()
-            elif word == "endif":
-                depth -= 1
-        return len(self.text)
+        text, position, depth, lead = self.text, at, 0, -1
+        while (match := _IN_DEAD_BRANCH.search(text, position)) is not None:
+            start, position = match.span()
+            if text[start] in "\"'":
+                position = skip_literal(self.source, start)
+            elif match.group() == "/*":
+                break
+            elif text[start] == "/":
+                lead = position if starts_line(text, start, lead) else lead
+            elif starts_line(text, start, lead):
+                word = _DIRECTIVE.match(text, start)
+                name = word.group(1) if word else ""
+                position = self._directive_end(start)
+                if name in ("if", "ifdef", "ifndef"):
+                    depth += 1
+                elif name in _CONDITIONALS and depth == 0:
+                    return start
+                elif name == "endif":
+                    depth -= 1
+        return len(text)
 
     def _branch(self, word: str) -> None:
         """Open blocks are those at the `#if` again in each of its other branches."""
         if word.startswith("if"):
-            self.branches.append(list(self.open))
+            self.branches.append((list(self.open), list(self.kernels)))
         elif word == "endif":
             if self.branches:
                 self.branches.pop()
         elif self.branches:
-            self.open = list(self.branches[-1])
+            self.open[:], self.kernels[:] = self.branches[-1]
 
     def _kernel(self, at: int) -> None:
         """Note the body of the kernel whose `__global__` ends at `at`, where one follows."""
         text, position, name = self.text, at, ""
-        while True:
-            position = skip_blank(text, position)
+        plain = _PLAIN_KERNEL.match(text, at)
+        if plain is not None and plain.group(1) not in _SPECIFIERS:
+            self.bodies[plain.end() - 1] = Kernel(plain.group(1), plain.span(2), plain.end() - 1)
+            return
+        while (position := skip_blank(text, position)) < len(text) and text[position] not in ";{}=#":
             word = _IDENTIFIER.match(text, position)
             if word is not None:
                 name, position = word.group(), word.end()
-            elif text.startswith("(", position):
-                closed = self._brackets(position)
-                if closed is None:
-                    return
-                if name not in _SPECIFIERS:
-                    break
-                position = closed
-            elif position >= len(text) or text[position] in ";{}=#":
-                return
-            else:
+            elif text[position] == "<":
+                position = self._angle_end(position)
+            elif text[position] != "(":
                 position += 1
-        parameters = (position + 1, closed - 1)
-        body = skip_blank(text, closed)
-        while (word := _IDENTIFIER.match(text, body)) is not None:  # noexcept, requires X
-            body = skip_blank(text, word.end())
-        if text.startswith("{", body):
-            self.bodies[body] = Kernel(name, parameters, body)
+            elif (closed := closing_bracket(self.source, position)) is None:
+                return
+            elif name in _SPECIFIERS or self._is_specifier(closed):
+                position = closed
+            else:
+                body = self._body(closed)
+                if name and body is not None:
+                    self.bodies[body] = Kernel(name, (position + 1, closed - 1), body)
+                return
 
-    def _brackets(self, at: int) -> int | None:
-        try:
-            found = arguments(self.source, (at, at), len(self.text))
-        except AnnotationError:
-            return None
-        return found.end if found else None
+    def _is_specifier(self, closed: int) -> bool:
+        """Say whether the brackets that end at `closed` belong to a macro before the kernel's name."""
+        word = _IDENTIFIER.match(self.text, skip_blank(self.text, closed))
+        return word is not None and word.group() not in _BEHIND_PARAMETERS
 
-    def _call(self, start: int, end: int) -> None:
+    def _body(self, closed: int) -> int | None:
+        """Return the offset of the `{` of a function whose parameters end at `closed`, or None where it has none."""
+        position: int | None = skip_blank(self.text, closed)
+        if self.text.startswith("(", position):
+            return None  # a macro has made the name
+        while position is not None and (match := _BODY_OR_BRACKET.search(self.text, position)) is not None:
+            char, position = self.text[match.start()], match.end()
+            if char == "(":
+                position = closing_bracket(self.source, match.start())
+            elif char != "/":
+                return match.start() if char == "{" else None
+        return None
+
+    def _angle_end(self, at: int) -> int:
+        """Return the offset behind the template arguments that open at `at`."""
+        depth, position = 0, at
+        while (match := _ANGLE.search(self.text, position)) is not None:
+            char, position = match.group(), match.end()
+            if char == "(":
+                position = closing_bracket(self.source, match.start()) or len(self.text)
+            elif char in "<>":
+                depth += 1 if char == "<" else -1
+                if not depth:
+                    return position
+            else:
+                return match.start()
+        return len(self.text)
+
+    def _call(self, start: int) -> int:
+        text, macro = self.text, self.macro if start < self.macro_end else None
+        # Generated text repeats itself: what stands on a line that was read before is known.
+        line = text[start : text.find("\n", start, start + _LONGEST_LINE) + 1 or start] if macro is None else ""
+        spelling = self.spellings.get(line) or self._read(start, line, macro)
+        if spelling is None:
+            self.mentions += 1
+            return start + 1
+        if start < self.call_end and self.strict:
+            outer = self.result.calls[-1]
+            raise AnnotationError(
+                f"{spelling.callee} stands inside the call of {outer.callee}",
+                self.source.place(start, start + len(spelling.callee)),
+                others=(("the outer call", self.source.place(outer.start, outer.start + len(outer.callee))),),
+                remedy="write two statements",
+            )
+        end = self.call_end = start + spelling.arguments.end
+        kernel = self.kernels[-1] if self.kernels else None
+        if self.open[-1:] != self.innermost:
+            self.innermost, self.blocks = self.open[-1:], tuple(self.open)
+        self.result.calls.append(Call(start, spelling, kernel, macro, self.blocks))
+        # What stands in the brackets is no concern of the pass, unless another name is among it.
+        return end if self.ahead[-1] >= end else start + len(spelling.callee)
+
+    def _read(self, start: int, line: str, macro: Macro | None) -> Spelling | None:
+        """Read the call of the name that stands there, or return None where it is no call and need not be one."""
+        end = _IDENTIFIER.match(self.text, start).end()  # type: ignore[union-attr]  # a name stands there
         name = self.text[start:end]
-        limit = self.macro_end if self.macro is not None else len(self.text)
-        found = arguments(self.source, (start, end), limit)
+        self.result.named.add(name)
+        if macro is not None and macro.name in self.callees:
+            return None  # this is how the header, or a stand-in for it, defines an annotation
+        limit = macro.end if macro is not None else len(self.text)
+        found = arguments(self.source, (start, end), limit, directive=macro is not None)
         if found is None:
             if not self.strict:
-                return
+                return None
             raise AnnotationError(
                 f"{name} is named here but not called",
                 self.source.place(start, end),
                 remedy=f"write a call, {name}(...); an annotation can not be passed on by its name",
             )
-        calls = self.result.calls
-        if calls and start < calls[-1].end and self.strict:
-            outer = calls[-1]
-            raise AnnotationError(
-                f"{name} stands inside the call of {outer.callee}",
-                self.source.place(start, end),
-                others=(("the outer call", self.source.place(outer.start, outer.start + len(outer.callee))),),
-                remedy="write two statements",
-            )
-        blocks = tuple(offset for offset, _ in self.open)
-        kernel = self.open[-1][1] if self.open else None
-        calls.append(Call(name, start, found.end, found, kernel, self.macro, blocks))
+        spelling = Spelling(name, found.moved(-start))
+        # The body of a raw string keeps its line splices, which the line does not show.
+        if spelling.arguments.end <= len(line) and 'R"' not in line:
+            self.spellings[line] = spelling
+        return spelling
 
     def _check(self) -> None:
-        """Compare with a count that knows nothing of comments, literals or calls."""
-        everywhere = len(self.name.findall(self.text))
-        if everywhere == len(self.result.calls) + self.mentions:
+        """See that every name was a call, or skipped with what it stands in."""
+        calls = self.result.calls
+        if len(self.names) == len(calls) + self.mentions:
             return
         # Find the first name that was neither, for the message.
-        starts = [call.start for call in self.result.calls]
-        for match in self.name.finditer(self.text):
-            index = bisect_right(starts, match.start())
-            if not index or starts[index - 1] != match.start():
-                raise AnnotationError(
-                    f"{match.group()} could not be told from text that holds no code "
-                    f"({everywhere} names, {len(starts)} calls, {self.mentions} in comments, literals and directives)",
-                    self.source.place(match.start(), match.end()),
-                    remedy="please report this source; until then, write the annotation on a line of its own",
-                )
+        called = {call.start for call in calls}
+        start = next(start for start in self.names if start not in called)
+        end = _IDENTIFIER.match(self.text, start).end()  # type: ignore[union-attr]  # a name stands there
+        raise AnnotationError(
+            f"{self.text[start:end]} could not be told from text that holds no code "
+            f"({len(self.names)} names, {len(calls)} calls, {self.mentions} in comments, literals and directives)",
+            self.source.place(start, end),
+            remedy="please report this source; until then, write the annotation on a line of its own",
+        )

@@ -12,40 +12,39 @@ from collections.abc import Iterable
 
 from ..errors import AnnotationError
 from ..source import Source
-from .annotation import SiteKind
-from .plan import NamedAnnotation
+from .annotation import Annotation, SiteKind
 from .tokens import skip_blank, skip_literal
 
-_HEAD_START = re.compile(r"[;{}]")
-#: Not `if constexpr (...)`, which is no function.
-_CONSTEXPR = re.compile(r"\b(?:constexpr|consteval)\b(?!\s*\()")
+#: Not `if constexpr (...)`, which is no function, and no variable that a lambda initialises.
+_CONSTEXPR = re.compile(r"\b(?:constexpr|consteval)\b(?!\s*\()(?![^=(]*=(?![=(]))")
+#: How far back the head of a block is looked for.
+_NEARBY = 4096
 _SWITCH = re.compile(r"\bswitch\s*\(")
+_IN_HEAD = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|[\"'(){};\[\]]")
 _IN_BLOCK = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|[\"'{}]|\b(?:case|default)\b")
 _PUSH_AND_POP = "use IKET_RANGE_PUSH and IKET_RANGE_POP"
 _BRACES = f"put braces around what the range covers, or {_PUSH_AND_POP}"
 
 
-def check(source: Source, named: Iterable[NamedAnnotation]) -> None:
+def check(source: Source, named: Iterable[Annotation]) -> None:
     """Check every scoped range of the source.
 
     Raises:
         AnnotationError: one stands where its variable can not be declared.
     """
-    lines: dict[tuple[str, int, tuple[int, ...]], NamedAnnotation] = {}
+    lines: dict[tuple[str, int, tuple[int, ...]], Annotation] = {}
     for item in named:
-        if item.annotation.kind is not SiteKind.SCOPE:
+        if item.meaning.kind is not SiteKind.SCOPE:
             continue
         if item.use is not None and item.use.macro is None:
             _check_line(source, lines, item)
-        call = item.use or item.annotation.call
+        call = item.at
         if call.macro is None and call.blocks:
-            _check_switch(source, item, call.blocks[-1])
+            _check_switch(source, item, call.blocks)
             _check_constexpr(source, item, call.blocks)
 
 
-def _check_line(
-    source: Source, lines: dict[tuple[str, int, tuple[int, ...]], NamedAnnotation], item: NamedAnnotation
-) -> None:
+def _check_line(source: Source, lines: dict[tuple[str, int, tuple[int, ...]], Annotation], item: Annotation) -> None:
     """A wrapper's variable is numbered by its line (NVRTC has no counter)."""
     call = item.use
     if call is None:
@@ -60,10 +59,9 @@ def _check_line(
         )
 
 
-def _check_switch(source: Source, item: NamedAnnotation, block: int) -> None:
+def _check_switch(source: Source, item: Annotation, blocks: tuple[int, ...]) -> None:
     text = source.logical
-    head = text[_head_start(text, block) : block]
-    if not _SWITCH.search(head):
+    if not _SWITCH.search(_head(source, blocks)[1]):
         return
     # Only a label behind it makes a jump past it.
     position, depth = item.end, 0
@@ -86,13 +84,12 @@ def _check_switch(source: Source, item: NamedAnnotation, block: int) -> None:
             )
 
 
-def _check_constexpr(source: Source, item: NamedAnnotation, blocks: tuple[int, ...]) -> None:
-    text = source.logical
-    for block in reversed(blocks):
-        head = text[_head_start(text, block) : block]
+def _check_constexpr(source: Source, item: Annotation, blocks: tuple[int, ...]) -> None:
+    for count in range(len(blocks), 0, -1):
+        begin, head = _head(source, blocks[:count])
         found = _CONSTEXPR.search(head)
         if found is not None and "(" in head:
-            start = block - len(head) + found.start()
+            start = begin + found.start()
             raise AnnotationError(
                 "a scoped range can not stand in a constexpr function: its variable has a destructor",
                 source.place(item.start, item.end),
@@ -101,8 +98,20 @@ def _check_constexpr(source: Source, item: NamedAnnotation, blocks: tuple[int, .
             )
 
 
-def _head_start(text: str, block: int) -> int:
-    """Return where the statement or declaration begins whose `{` stands at `block`."""
-    start = max(0, block - 4096)
-    ends = [match.end() for match in _HEAD_START.finditer(text, start, block)]
-    return skip_blank(text, ends[-1] if ends else start)
+def _head(source: Source, blocks: tuple[int, ...]) -> tuple[int, str]:
+    """Return where the statement or declaration begins whose `{` is the last of `blocks`, and its text up to there."""
+    text, block = source.logical, blocks[-1]
+    start = position = max(blocks[-2] + 1 if len(blocks) > 1 else 0, block - _NEARBY)
+    depth = 0
+    while (match := _IN_HEAD.search(text, position, block)) is not None:
+        char, position = text[match.start()], match.end()
+        if char in "\"'":
+            position = min(skip_literal(source, match.start()), block)
+        elif char in "([":
+            depth += 1
+        elif char in ")]":
+            depth = max(0, depth - 1)
+        elif char in ";{}" and not depth:  # not the semicolon in `switch (int i = f(); i)`
+            start = position
+    start = skip_blank(text, start)
+    return start, text[start:block]

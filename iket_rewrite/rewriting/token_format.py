@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ _TILELANG_KINDS = {"mark": SiteKind.MARK, "range": SiteKind.PUSH}
 _TILELANG_PAYLOADS = {"NoPayload": None, "int32": "i32", "uint32": "u32", "float32": "f32"}
 _TILELANG_KEYS = frozenset(["version", "name", "event_id", "kind", "range_id", "payload_type", "payload_iket_id"])
 _KEYS = frozenset(["kind", "name", "payload", "color", "file", "line", "column"])
+_BASE64 = re.compile(r"[A-Za-z0-9_-]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,8 @@ def decode_event(token: str) -> EventToken:
     Raises:
         OptionError: it is no such token; the message says why.
     """
+    if not isinstance(token, str):
+        raise OptionError(f"no event token: it is {type(token).__name__}, not text")
     try:
         return read_token(token)
     except TokenError as error:
@@ -180,8 +184,10 @@ def _unpack(token: str, prefix: str) -> dict[str, Any]:
     if not token.startswith(prefix):
         raise TokenError(f"the token does not start with {prefix!r}: it is of another version, or no token")
     body = token[len(prefix) :]
+    if not _BASE64.match(body):
+        raise TokenError("the token is not base64 of the URL-safe alphabet without padding")
     try:
-        data = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
+        data = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_")
     except (binascii.Error, ValueError):
         raise TokenError("the token is not base64") from None
     try:

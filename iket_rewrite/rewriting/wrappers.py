@@ -17,45 +17,34 @@ from ..errors import AnnotationError
 from ..source import Source
 from .annotation import Annotation, NamePiece
 from .dialects import checked_name, name_pieces
-from .plan import NamedAnnotation
 from .scan import Call, find_uses
+from .tokens import skip_blank, skip_literal, utf8
 
 
-def resolve(source: Source, annotations: Sequence[Annotation]) -> tuple[NamedAnnotation, ...]:
-    """Give every annotation its name, one item per use of a wrapper, in the order of the text.
+def resolve(source: Source, annotations: Sequence[Annotation]) -> Sequence[Annotation]:
+    """Return every annotation with its name, one per use of a wrapper, in the order of the text.
 
     Raises:
         AnnotationError: a use does not spell the name.
     """
     wrapped: dict[str, list[Annotation]] = {}
-    named = []
     for annotation in annotations:
-        if annotation.pieces and annotation.call.macro is not None:
+        if annotation.meaning.pieces and annotation.call.macro is not None:
             wrapped.setdefault(annotation.call.macro.name, []).append(annotation)
-        else:
-            named.append(
-                NamedAnnotation(
-                    annotation,
-                    annotation.name,
-                    annotation.call.start,
-                    annotation.call.start + len(annotation.call.callee),
-                    annotation.call.kernel,
-                )
-            )
-    if wrapped:
-        named += _uses(source, wrapped)
-        named.sort(key=lambda item: item.start)
-    return tuple(named)
+    if not wrapped:
+        return annotations
+    named = [annotation for annotation in annotations if not annotation.meaning.pieces]
+    return sorted([*named, *_uses(source, wrapped)], key=lambda item: item.start)
 
 
-def _uses(source: Source, wrapped: dict[str, list[Annotation]]) -> Iterable[NamedAnnotation]:
+def _uses(source: Source, wrapped: dict[str, list[Annotation]]) -> Iterable[Annotation]:
     for use in find_uses(source, wrapped):
         for annotation in wrapped[use.callee]:
             pieces = _completed(source, use, annotation)
             end = use.start + len(use.callee)
             name = checked_name(source, (use.start, end), b"".join(piece.data or b"" for piece in pieces))
             spelling = " ".join(piece.spelling for piece in pieces)
-            yield NamedAnnotation(annotation, name, use.start, end, use.kernel, use, spelling)
+            yield Annotation(annotation.call, annotation.meaning, use, name, spelling)
 
 
 def _completed(source: Source, use: Call, annotation: Annotation) -> list[NamePiece]:
@@ -63,7 +52,7 @@ def _completed(source: Source, use: Call, annotation: Annotation) -> list[NamePi
     macro = annotation.call.macro
     parameters = macro.parameters or () if macro else ()
     result = []
-    for piece in annotation.pieces:
+    for piece in annotation.meaning.pieces:
         if piece.data is not None:
             result.append(piece)
             continue
@@ -76,7 +65,7 @@ def _completed(source: Source, use: Call, annotation: Annotation) -> list[NamePi
             )
         span = use.arguments.spans[index]
         if piece.stringized:
-            result.append(_stringized(source.logical[slice(*span)]))
+            result.append(_stringized(source, span))
         else:
             result += _literals(source, use, annotation, span)
     return result
@@ -100,8 +89,22 @@ def _literals(source: Source, use: Call, annotation: Annotation, span: tuple[int
     )
 
 
-def _stringized(text: str) -> NamePiece:
-    """Do what the operator # does to an argument: blanks fold to one, quotes and backslashes survive."""
-    folded = " ".join(text.split())
-    spelling = '"' + folded.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return NamePiece(spelling, folded.encode("utf-8", "surrogateescape"))
+def _stringized(source: Source, span: tuple[int, int]) -> NamePiece:
+    """Do what the operator # does to an argument: blanks and comments fold to one blank, but not in literals."""
+    text, (start, end) = source.logical, span
+    pieces: list[str] = []
+    while start < end:
+        behind = min(skip_blank(text, start), end)
+        if behind > start:
+            pieces.append(" ")
+        elif text[start] in "\"'":
+            behind = min(skip_literal(source, start), end)
+            pieces.append(text[start:behind])
+        else:
+            behind = start + 1
+            pieces.append(text[start])
+        start = behind
+    data = "".join(pieces)
+    # The spelling says the same to a compiler: what a literal holds is escaped once more.
+    spelling = '"' + data.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return NamePiece(spelling, utf8(data))

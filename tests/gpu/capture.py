@@ -139,22 +139,36 @@ def run_jobs(jobs: list[Job], folder: Path, arch: str) -> dict[str, Captured]:
 
 def profile(command: list[str], output: Path) -> dict:
     """Run a command under run-iket and return the JSON trace."""
+    done = run_iket(command, output)
+    traces = list(output.glob("*.trace.json"))
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert len(traces) == 1, [trace.name for trace in traces]
+    return json.loads(traces[0].read_text(encoding="utf-8"))
+
+
+def run_iket(command: list[str], output: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command under run-iket, whatever comes of it."""
     runtime = site_packages("nvidia-cutlass-dsl-libs-base", "nvidia_cutlass_dsl/dsl_packages")
     environment = dict(os.environ)
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [environment.get("PYTHONPATH"), str(runtime)]))
-    run_iket = [sys.executable, "-m", "iket.cli.main", "--output-dir", str(output), "--clobber", "profile"]
-    done = subprocess.run(
-        [*run_iket, "--postprocess", "all", "--", *command],
+    iket = [sys.executable, "-m", "iket.cli.main", "--output-dir", str(output), "--clobber", "profile"]
+    return subprocess.run(
+        [*iket, "--postprocess", "all", "--", *command],
         env=environment,
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
     )
-    traces = list(output.glob("*.trace.json"))
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert len(traces) == 1, [trace.name for trace in traces]
-    return json.loads(traces[0].read_text(encoding="utf-8"))
+
+
+def prepared(text: str, folder: Path, **job) -> list[str]:
+    """Write a job for text that is rewritten already; return the command that runs it."""
+    (folder / "kernel.cu").write_text(text, encoding="utf-8")
+    values = {"source": str(folder / "kernel.cu"), "std": "c++17", "include": [INCLUDE], "cluster": None}
+    values |= {"output": str(folder / "out.json"), **job}
+    (folder / "jobs.json").write_text(json.dumps([values]), encoding="utf-8")
+    return [sys.executable, str(HERE / "workload.py"), str(folder / "jobs.json")]
 
 
 def read_launch(trace: dict, launch: dict, plan: iket_rewrite.Plan, buffers: list[dict]) -> Captured:

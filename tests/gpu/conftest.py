@@ -27,6 +27,13 @@ def _capability() -> tuple[int, int] | None:
     return values[0], values[1]
 
 
+def arch_here() -> str:
+    """Return the architecture to compile for."""
+    capability = _capability()
+    assert capability is not None
+    return f"sm_{capability[0]}{capability[1]}a"
+
+
 def pytest_collection_modifyitems(items):
     gpu_items = [item for item in items if "gpu" in item.path.parts]
     capability = _capability() if gpu_items else None
@@ -41,5 +48,4 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def captured(tmp_path_factory):
     """Every job, captured in one process under run-iket."""
-    major, minor = _capability()
-    return run_jobs(jobs(), tmp_path_factory.mktemp("jobs"), f"sm_{major}{minor}a")
+    return run_jobs(jobs(), tmp_path_factory.mktemp("jobs"), arch_here())

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Annotations for iket-rewrite, and nothing else: without the rewriter every macro below is an expression statement
-// that evaluates nothing and generates nothing. A payload is named in an unevaluated operand, so that it is
-// type-checked and its variables count as used; before C++20 it can hold no lambda there.
+// that evaluates nothing and generates nothing. A payload is named in a branch that is never taken, so that it is
+// type-checked, its variables count as used, and a lambda captures the same whether annotations are on or off. (An
+// unevaluated operand would not do: nvcc does not count the variables in it as used.)
 //
 //   IKET_MARK("name"[, payload])          an instant
 //   IKET_RANGE("name"[, payload])         a range that ends when its block is left, on whatever path
@@ -24,19 +25,18 @@
 #error "IKET_MARK, IKET_RANGE or IKET_EVENT is a macro already: define IKETR_ONLY and use the names IKETR_MARK(...) ..."
 #endif
 
-// Declared and never defined: they are named in unevaluated operands only.
 #if defined(__CUDACC__)
 #define IKETR_ANYWHERE __host__ __device__
 #else
 #define IKETR_ANYWHERE
 #endif
-namespace iketr {
-template <typename... T> IKETR_ANYWHERE char named(T const&...);
-template <typename T> IKETR_ANYWHERE void const volatile* pointer(T*);
-}  // namespace iketr
+// By value: device code may use the value of a host constant, but not its address.
+template <typename... T> IKETR_ANYWHERE constexpr bool iketr_named(T...) { return true; }
+template <typename T> IKETR_ANYWHERE constexpr bool iketr_pointer(T*) { return true; }
+IKETR_ANYWHERE constexpr bool iketr_pointer(decltype(nullptr)) { return true; }
 
 #define IKETR_NOTHING ((void)0)
-#define IKETR_NAMED(...) ((void)sizeof(::iketr::named(__VA_ARGS__)))
+#define IKETR_NAMED(...) (false ? (void)iketr_named(__VA_ARGS__) : (void)0)
 
 #define IKETR_MARK(...) IKETR_NAMED(__VA_ARGS__)
 #define IKETR_RANGE(...) IKETR_NAMED(__VA_ARGS__)
@@ -59,7 +59,7 @@ template <typename T> IKETR_ANYWHERE void const volatile* pointer(T*);
 // These two take the bits of any two-byte type, and convert anything else by way of float.
 #define IKETR_F16(...) (__VA_ARGS__)
 #define IKETR_BF16(...) (__VA_ARGS__)
-#define IKETR_PTR(...) ::iketr::pointer(__VA_ARGS__)
+#define IKETR_PTR(...) iketr_pointer((__VA_ARGS__))
 #define IKETR_COLOR(rgb) (rgb)
 
 #if !defined(IKETR_ONLY)

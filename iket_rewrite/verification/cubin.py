@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read a cubin: architecture, functions, metadata arrays, trigger instructions.  It judges nothing.
+
+Only this module knows pyelftools.  Sizes and offsets in the file are not trusted: everything is cut to the bytes that
+are there.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import abi
+from ..errors import CubinError, ToolError
+from .early import triggers
+
+_MACHINE_CUDA = 190
+_TEXT = ".text."
+_PARAMETERS = ".nv.constant0."
+_PTXAS_VERSION = re.compile(rb"release [\d.]+, V([\d.]+)")
+#: nvcc puts a module's hash before the names of internal-linkage variables when it links device code.
+_STATIC = re.compile(rf"^__nv_static_\d+__\w+?_({abi.SYMBOL_PREFIX}\w+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function with code.
+
+    Attributes:
+        name: its mangled name.
+        index: number of its symbol, by which nvdisasm can be restricted to it.
+        offset: byte offset of its code in the file.
+        size: bytes of its code.
+        triggers: byte offsets, in its code, of its trigger instructions.
+        entry: it is a kernel.
+    """
+
+    name: str
+    index: int
+    offset: int
+    size: int
+    triggers: tuple[int, ...]
+    entry: bool
+
+
+@dataclass(slots=True)
+class Cubin:
+    """What a cubin holds.
+
+    Attributes:
+        arch: architecture number, for example 90.
+        functions: its functions, in the order of the file.
+        arrays: bytes of every IKET metadata array, by symbol without nvcc's prefix.
+        copies: symbols that stand for more than one array, with all their contents.
+        plans: digests of the plans that iket-rewrite left.
+        ptxas: release of the assembler, or None where the file does not say.
+        line_info: it maps instructions to source lines.
+    """
+
+    arch: int
+    functions: tuple[Function, ...] = ()
+    arrays: dict[str, bytes] = field(default_factory=dict)
+    copies: dict[str, list[bytes]] = field(default_factory=dict)
+    plans: tuple[str, ...] = ()
+    ptxas: str | None = None
+    line_info: bool = False
+
+
+def is_cubin(data: bytes) -> bool:
+    """Say whether the bytes start as an ELF file for a GPU does."""
+    return data[:4] == b"\x7fELF" and len(data) >= 20 and data[18:20] == struct.pack("<H", _MACHINE_CUDA)
+
+
+def read_cubin(data: bytes) -> Cubin:
+    """Read a cubin.
+
+    Raises:
+        CubinError: the bytes are no ELF file for a GPU, or are damaged.
+        ToolError: pyelftools is not installed.
+    """
+    try:
+        from elftools.common.exceptions import ELFError
+        from elftools.construct import ConstructError
+        from elftools.elf.elffile import ELFFile
+    except ImportError:
+        raise ToolError("pyelftools is not installed", remedy="pip install 'iket-rewrite[verify]'") from None
+
+    if not is_cubin(data):
+        raise CubinError("this is no cubin: no ELF file for a GPU")
+    try:
+        return _Reader(ELFFile(io.BytesIO(data)), data).read()
+    # A damaged file makes pyelftools stumble in many ways; each means the same to the caller.
+    except (
+        ELFError,
+        ConstructError,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+        RecursionError,
+        struct.error,
+    ) as error:
+        raise CubinError(f"the cubin is damaged: {error or type(error).__name__}") from None
+
+
+class _Reader:
+    def __init__(self, elf: Any, data: bytes) -> None:
+        self.elf, self.data = elf, data
+        self.sections = list(elf.iter_sections())
+        self.names = {section.name for section in self.sections}
+        self.table = elf.get_section_by_name(".symtab")
+
+    def read(self) -> Cubin:
+        if self.table is None:
+            raise CubinError("the cubin has no symbol table")
+        cubin = Cubin(_arch(self.elf))
+        functions: list[Function] = []
+        plans: list[str] = []
+        for index, symbol in enumerate(self.table.iter_symbols()):
+            section = symbol["st_shndx"]
+            if not isinstance(section, int) or section >= len(self.sections):
+                continue
+            kind = symbol["st_info"]["type"]
+            if kind == "STT_FUNC":
+                function = self._function(index, symbol, self.sections[section])
+                if function is not None:
+                    functions.append(function)
+            elif kind == "STT_OBJECT":
+                self._array(cubin, plans, symbol, self.sections[section])
+        cubin.functions = tuple(functions)
+        cubin.plans = tuple(dict.fromkeys(plans))
+        cubin.ptxas = self._ptxas()
+        cubin.line_info = bool(self.names & {".debug_line", ".nv_debug_line_sass"})
+        return cubin
+
+    def _function(self, index: int, symbol: Any, section: Any) -> Function | None:
+        if not section.name.startswith(_TEXT):
+            return None
+        code = self._bytes(section, symbol["st_value"], symbol["st_size"])
+        offset = section["sh_offset"] + symbol["st_value"]
+        # A kernel has a constant bank for its parameters; a device function has none.
+        entry = _PARAMETERS + symbol.name in self.names
+        return Function(symbol.name, index, offset, len(code), tuple(triggers(code)), entry)
+
+    def _array(self, cubin: Cubin, plans: list[str], symbol: Any, section: Any) -> None:
+        name = symbol.name
+        static = _STATIC.match(name)
+        name = static.group(1) if static else name
+        prefix, suffix = abi.PLAN_SYMBOL.split("{digest}")
+        plan = re.search(rf"{prefix}([0-9a-f]{{16}}){suffix}$", name)
+        if plan:
+            plans.append(plan.group(1))
+        if not name.startswith(abi.SYMBOL_PREFIX):
+            return
+        content = self._bytes(section, symbol["st_value"], symbol["st_size"])
+        if name in cubin.arrays:
+            cubin.copies.setdefault(name, [cubin.arrays[name]]).append(content)
+        else:
+            cubin.arrays[name] = content
+
+    def _bytes(self, section: Any, start: int, size: int) -> bytes:
+        """Cut a symbol's bytes out of its section, without believing its size."""
+        if section["sh_type"] == "SHT_NOBITS":
+            return b""
+        begin, length = section["sh_offset"], section["sh_size"]
+        end = min(begin + length, len(self.data))
+        return self.data[min(begin + start, end) : min(begin + start + size, end)]
+
+    def _ptxas(self) -> str | None:
+        for section in self.sections:
+            if section.name == ".note.nv.tkinfo":
+                found = _PTXAS_VERSION.search(self._bytes(section, 0, section["sh_size"]))
+                return found.group(1).decode("ascii") if found else None
+        return None
+
+
+def _arch(elf: Any) -> int:
+    """Return the architecture number: the flags' low byte, or from ABI version 8 on their second one."""
+    flags = int(elf["e_flags"])
+    return (flags >> 8) & 0xFF if elf["e_ident"]["EI_ABIVERSION"] >= 8 else flags & 0xFF

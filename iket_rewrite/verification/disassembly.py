@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Have nvdisasm show the functions of a cubin that hold triggers, and no others where that pays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from ..errors import CubinError, ToolError
+from .cubin import Cubin, Function
+from .early import output_form
+from .sass import Listing, listings
+from .toolchain import RunningTool, find_tool
+
+#: So many bytes of code are worth one more process.
+_WORTH_A_PROCESS = 512 * 1024
+
+
+def show(
+    path: str, cubin: Cubin, functions: Sequence[Function], started: RunningTool | None, failures: dict[str, str]
+) -> Iterator[Listing]:
+    """Yield the listings of functions of the cubin in `path`.
+
+    Where nvdisasm fails, it is asked again for text, which older releases print, and then for one function at a time,
+    so that one that it can not show costs no other.
+
+    Args:
+        path: the cubin's file.
+        cubin: what was read of it.
+        functions: those to show.
+        started: nvdisasm, where it runs on the whole file already.
+        failures: takes, by name, why a function can not be shown.
+    """
+    runs = [started] if started is not None else _start(path, cubin, functions)
+    shown: set[str] = set()
+    try:
+        for run in runs:
+            for listing in listings(run.result()):
+                shown.add(listing.name)
+                yield listing
+        return
+    except (ToolError, CubinError):
+        pass
+    finally:
+        for run in runs:
+            run.stop()
+    for function in functions:
+        if function.name in shown:
+            continue
+        run = RunningTool(_command(path, line_info=True, functions=[function]))
+        try:
+            yield from listings(run.result())
+        except (ToolError, CubinError) as error:
+            failures[function.name] = error.message
+            if "did not end" in error.message:
+                # Each of the others would take as long.
+                failures.update(
+                    dict.fromkeys((other.name for other in functions if other.name not in shown), error.message)
+                )
+                return
+        finally:
+            run.stop()
+
+
+def _start(path: str, cubin: Cubin, functions: Sequence[Function]) -> list[RunningTool]:
+    # A process costs half a second before it shows anything.
+    workers = min(os.cpu_count() or 1, 1 + sum(function.size for function in functions) // _WORTH_A_PROCESS)
+    parts = [functions[number::workers] for number in range(workers)]
+    return [RunningTool(_command(path, line_info=cubin.line_info, functions=part)) for part in parts if part]
+
+
+def _command(path: str, *, line_info: bool, functions: Sequence[Function]) -> list[str]:
+    chosen = ",".join(str(function.index) for function in functions)
+    return [find_tool("nvdisasm"), *output_form(line_info=line_info), "--cuda-function-index", chosen, path]

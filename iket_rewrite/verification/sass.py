@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From nvdisasm's output to instructions, one function at a time.  Nothing is judged and no process is started here.
+
+nvdisasm 13 prints JSON: predicate, opcode, operands and absolute branch targets per function, without addresses
+(start + 16 i).  Its text has labels, and is what older releases print; it alone tells of inlined calls (-gi), so it is
+used for binaries with line info too.  Opcodes are not interpreted, so unknown ones do no harm.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..errors import CubinError
+
+INSTRUCTION_BYTES = 16
+_FUNCTION_START = b'{"function-name"'
+_SECTION = re.compile(r"^\s*\.section\s+\.text\.([^\s,]+)")
+_LABEL = re.compile(r"^(\.L_\S+|[^\s:]+):\s*$")
+#: An inlined instruction has a line for each call around it; the last one is the outermost, the user's own.
+_LINE = re.compile(r'^\s*//## File "([^"]*)", line (\d+)')
+_INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P[T0-9]\d*)\s+)?([A-Z][\w.]*)\s*([^;]*?)\s*;")
+_TARGET = re.compile(r"`\(([^)]+)\)")
+
+
+@dataclass(slots=True)
+class Instruction:
+    """One machine instruction.
+
+    Attributes:
+        address: byte offset in its function's code.
+        predicate: for example "@!P0", or "".
+        opcode: with its suffixes, for example "STS.64".
+        operands: as text, for example "[UR4+0x4],R3"; branch targets are absolute addresses in hexadecimal.
+        file, line: source position where the binary has line info; line 0 where it has not.
+    """
+
+    address: int
+    predicate: str
+    opcode: str
+    operands: str
+    file: str = ""
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Listing:
+    """The instructions of one function."""
+
+    name: str
+    instructions: list[Instruction] = field(default_factory=list)
+
+
+def listings(output: bytes) -> Iterator[Listing]:
+    """Iterate over the functions in what nvdisasm printed, JSON or text.
+
+    Raises:
+        CubinError: the output can not be understood.
+    """
+    return _from_json(output) if output.lstrip()[:1] == b"[" else _from_text(output)
+
+
+def _from_json(output: bytes) -> Iterator[Listing]:
+    start = output.find(_FUNCTION_START)
+    while start >= 0:
+        following = output.find(_FUNCTION_START, start + 1)
+        chunk = output[start : following if following >= 0 else len(output)].rstrip().rstrip(b"]").rstrip(b",")
+        # The last function ends with the arrays around it; its own array ends with a brace.
+        yield _function(chunk if chunk.endswith(b"}") else chunk.rstrip(b"], \n"))
+        start = following
+
+
+def _function(chunk: bytes) -> Listing:
+    try:
+        values = json.loads(chunk)
+        address, listing = values["start"], Listing(values["function-name"])
+        for entry in values["sass-instructions"]:
+            listing.instructions.append(
+                Instruction(address, entry.get("predicate", ""), entry["opcode"], entry.get("operands", ""))
+            )
+            address += INSTRUCTION_BYTES
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CubinError(f"nvdisasm printed JSON of another form: {error!r}") from None
+    return listing
+
+
+def _from_text(output: bytes) -> Iterator[Listing]:
+    listing: Listing | None = None
+    labels: dict[str, int] = {}
+    pending: list[str] = []
+    file, line = "", 0
+    for text in output.decode("utf-8", "replace").splitlines():
+        if section := _SECTION.match(text):
+            if listing is not None:
+                yield _resolved(listing, labels)
+            listing, labels, pending, file, line = Listing(section.group(1)), {}, [], "", 0
+        elif listing is None:
+            continue
+        elif found := _INSTRUCTION.match(text):
+            address = int(found.group(1), 16)
+            labels.update(dict.fromkeys(pending, address))
+            pending = []
+            operands = re.sub(r"\s*,\s*", ",", found.group(4))
+            listing.instructions.append(
+                Instruction(address, found.group(2) or "", found.group(3), operands, file, line)
+            )
+        elif label := _LABEL.match(text):
+            pending.append(label.group(1))
+        elif position := _LINE.match(text):
+            file, line = position.group(1), int(position.group(2))
+    if listing is not None:
+        yield _resolved(listing, labels)
+
+
+def _resolved(listing: Listing, labels: dict[str, int]) -> Listing:
+    """Put addresses in the place of labels."""
+
+    def address(match: re.Match[str]) -> str:
+        return hex(labels[match.group(1)]) if match.group(1) in labels else match.group()
+
+    for instruction in listing.instructions:
+        if "`" in instruction.operands:
+            instruction.operands = _TARGET.sub(address, instruction.operands)
+    return listing
