@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 TIRX_VENV ?= .venv-tirx
+CUTEDSL_VENV ?= .venv-cutedsl
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check -q install
 
@@ -27,10 +28,15 @@ $(TIRX_VENV)/.ready: requirements/tirx.txt
 	$(TIRX_VENV)/bin/python $(PIP) -r requirements/tirx.txt
 	touch $@
 
+$(CUTEDSL_VENV)/.ready: requirements/cutedsl.txt
+	test -x $(CUTEDSL_VENV)/bin/python || $(PYTHON) -m venv $(CUTEDSL_VENV)
+	$(CUTEDSL_VENV)/bin/python $(PIP) -r requirements/cutedsl.txt
+	touch $@
+
 demo: $(VENV)/.demo ## rewrite a real kernel, compile it, read it back; with a GPU, capture it
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/.test $(TIRX_VENV)/.ready lint type ## set everything up and run every test that needs no GPU, and those that do where there is one
+test: $(VENV)/.test $(TIRX_VENV)/.ready $(CUTEDSL_VENV)/.ready lint type ## set everything up and run every test that needs no GPU, and those that do where there is one
 	$(BIN)/python tests/fetch_ptxas.py
 	$(BIN)/python -m pytest
 	$(MAKE) wheel-check
@@ -59,8 +65,9 @@ fixtures: $(VENV)/.test $(TIRX_VENV)/.ready ## remake the generated fixtures
 	$(BIN)/python fixtures/tilelang/make.py
 	$(TIRX_VENV)/bin/python fixtures/tirx/make.py
 
-bench: $(VENV)/.test ## run the benchmark of the rewriter
+bench: $(VENV)/.test ## run the benchmarks that need no GPU
 	$(BIN)/python benchmarks/rewrite_speed/run.py
+	$(BIN)/python benchmarks/verify_speed/run.py
 
 wheel-check: ## build the wheel, install it in an empty environment elsewhere, rewrite a fixture with it
 	$(PYTHON) tests/wheel_check.py

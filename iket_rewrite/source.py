@@ -140,8 +140,9 @@ def splice(text: str, edits: Iterable[Edit]) -> str:
     """
     pieces: list[str] = []
     position = 0
-    # Bare tuples of letters and numbers are no concern of the garbage collector.
-    for start, end, new in sorted(map(tuple, edits), key=itemgetter(0, 1)):
+    # Bare tuples of numbers and text are no burden to the garbage collector, as objects of a class would be.
+    ordered = sorted(((edit.start, edit.end, edit.text) for edit in edits), key=itemgetter(0, 1))
+    for start, end, new in ordered:
         if start < position:
             raise ValueError(f"edits overlap at offset {start}")
         pieces += (text[position:start], new)

@@ -28,7 +28,7 @@ FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "cuda" / "tiled_gem
 #: Time of iket-verify divided by nvdisasm's, at most.
 GOALS = {"small": 1.15, "a tenth": 1.0, "every kernel": 1.3}
 #: Multiplications per kernel beside the tiled ones; each becomes two or three instructions.
-STEPS = 1200
+STEPS = 200
 #: Memory above the interpreter's own divided by nvdisasm's text, at most.
 MEMORY_GOAL = 6.0
 
@@ -93,7 +93,7 @@ def main() -> int:
     """Run the comparison; with --check, exit 1 where a goal is missed."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--check", action="store_true")
-    options.add_argument("--kernels", type=int, default=150)
+    options.add_argument("--kernels", type=int, default=600)
     options.add_argument("--runs", type=int, default=7)
     arguments = options.parse_args()
     count = arguments.kernels

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The circle closes: the binary that iket-verify refuses dies under run-iket, and the one that it passes is captured."""
+"""The circle closes: what iket-verify refuses dies under run-iket, and what it passes is captured."""
 
 from __future__ import annotations
 
