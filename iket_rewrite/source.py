@@ -21,6 +21,8 @@ from .errors import Place
 BOM = "\ufeff"
 #: Compilers accept blanks between the backslash and the line end, with a warning.
 _SPLICE = re.compile(r"\\[ \t]*(?:\r\n|\n|\r)")
+#: The look behind comes second: a search is fast where its pattern begins with a letter.
+_CUT_WORD = re.compile(r"\\(?<=[\w$]\\)[ \t]*[\r\n]")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 _NEWLINE = re.compile(r"\n")
@@ -82,6 +84,14 @@ class Source:
         """The text with line splices removed and every line ended by a newline."""
         text = _SPLICE.sub("", self.text) if "\\" in self.text else self.text
         return _LONE_RETURN.sub("\n", text) if "\r" in text else text
+
+    def holds(self, word: str) -> bool:
+        """Say whether the word stands in the logical text, which is not made where no splice cuts a word."""
+        return word in (self.logical if self._cuts_words else self.text)
+
+    @cached_property
+    def _cuts_words(self) -> bool:
+        return "\\" in self.text and _CUT_WORD.search(self.text) is not None
 
     def physical(self, offset: int) -> int:
         """Return the physical offset of the character at a logical offset."""

@@ -264,6 +264,34 @@ def test_stripping_leaves_instrumented_text_alone():
     assert strip(text) == Rewrite(text, False, strip("").plan, instrumented=True)
 
 
+@pytest.mark.parametrize(
+    ("text", "names", "uniform"),
+    [
+        ('IKET_MARK(R"(ab)");\nIKET_MARK(R"(a\\\nb)");\n', ["ab", "a\\\nb"], [False, False]),
+        ('IKET_MARK(R"(a\\\nb)");\nIKET_MARK(R"(ab)");\n', ["a\\\nb", "ab"], [False, False]),
+        ('IKET_MARK("a",\n1);\nIKET_MARK("a",\nIKET_I32(threadIdx.x));', ["a", "a"], [True, False]),
+        (
+            "__global__ void k(int n) {\nX;\n}\n__global__ void l(int n) { n++;\nX;\n}\nvoid f() {\nX;\n}".replace(
+                "X", 'IKET_MARK("a", IKET_I32(n))'
+            ),
+            ["a", "a", "a"],
+            [True, False, False],
+        ),
+        (
+            '#define M IKET_MARK("a", IKET_I32(3));\nvoid f() {\nIKET_MARK("a", IKET_I32(3));\n}',
+            ["a", "a"],
+            [True, True],
+        ),
+        ('IKET_MARK("a"); // \\\n c\nIKET_MARK("a"); //  c\n', ["a", "a"], [False, False]),
+        ('#if A\nIKET_MARK("a")\n;\n#else\nIKET_MARK("a")\n, f();\n#endif\n', ["a", "a"], [False, False]),
+    ],
+)
+def test_lines_of_the_same_letters_are_told_apart(text, names, uniform):
+    sites = rewrite(text).plan.sites
+    assert [site.event.name for site in sites] == names
+    assert [site.uniform for site in sites] == uniform
+
+
 def test_a_line_of_megabytes_with_thousands_of_sites_takes_no_time_to_speak_of():
     text = "".join(f'void f{index}() {{ {"int a; " * 60} IKET_MARK("a"); }} ' for index in range(4000))
     assert len(rewrite(text).plan.sites) == 4000

@@ -114,7 +114,7 @@ def strip(source: Text, *, path: str | os.PathLike[str] | None = None) -> Rewrit
 
 def find(source: Source) -> tuple[Scan, Sequence[Annotation]]:
     """Return the scan and the annotations of a source; without a look at the code where its letters rule them out."""
-    if CALLEE_HINT not in source.logical:
+    if not source.holds(CALLEE_HINT):
         return Scan(), ()
     scanned = scan(source, SECOND_PREFIX_CALLEES if defines(source, _ONLY_SECOND_PREFIX) else CALLEES)
     return scanned, read_all(source, scanned.calls)

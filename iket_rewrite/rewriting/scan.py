@@ -174,13 +174,13 @@ def find_uses(source: Source, macros: Collection[str]) -> list[Call]:
 
 def defines(source: Source, macro: str) -> bool:
     """Say whether a directive defines the macro: not where its text stands in a comment, a string or `#if 0`."""
-    return macro in source.logical and macro in _Scanner(source, [macro], strict=False).run().macros
+    return source.holds(macro) and macro in _Scanner(source, [macro], strict=False).run().macros
 
 
 def holds_metadata(source: Source) -> bool:
     """Say whether IKET's metadata arrays stand in the code: somebody has instrumented it before."""
     symbol = abi.META_SYMBOL
-    return symbol in source.logical and symbol in _Scanner(source, [symbol], strict=False).run().named
+    return source.holds(symbol) and symbol in _Scanner(source, [symbol], strict=False).run().named
 
 
 def _split(parameters: str) -> tuple[str, ...]:

@@ -20,7 +20,10 @@ _CONSTEXPR = re.compile(r"\b(?:constexpr|consteval)\b(?!\s*\()(?![^=(]*=(?![=(])
 #: How far back the head of a block is looked for.
 _NEARBY = 4096
 _SWITCH = re.compile(r"\bswitch\s*\(")
-_IN_HEAD = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|[\"'(){};\[\]]")
+#: A search is fast where its pattern begins with a set of letters, and slow where with a choice.
+_IN_HEAD = re.compile(r"[\"'(){};\[\]/](?:(?<=/)(?:/[^\n]*|\*[\s\S]*?\*/))?")
+#: A head without these words is of no interest.
+_HEAD_WORDS = ("switch", "constexpr", "consteval")
 _IN_BLOCK = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|[\"'{}]|\b(?:case|default)\b")
 _PUSH_AND_POP = "use IKET_RANGE_PUSH and IKET_RANGE_POP"
 _BRACES = f"put braces around what the range covers, or {_PUSH_AND_POP}"
@@ -99,9 +102,14 @@ def _check_constexpr(source: Source, item: Annotation, blocks: tuple[int, ...]) 
 
 
 def _head(source: Source, blocks: tuple[int, ...]) -> tuple[int, str]:
-    """Return where the statement or declaration begins whose `{` is the last of `blocks`, and its text up to there."""
+    """Return where the statement or declaration begins whose `{` is the last of `blocks`, and its text up to there.
+
+    Of a head that is of no interest, the text is empty.
+    """
     text, block = source.logical, blocks[-1]
     start = position = max(blocks[-2] + 1 if len(blocks) > 1 else 0, block - _NEARBY)
+    if not any(word in text[start:block] for word in _HEAD_WORDS):
+        return block, ""
     depth = 0
     while (match := _IN_HEAD.search(text, position, block)) is not None:
         char, position = text[match.start()], match.end()

@@ -35,7 +35,7 @@ FAT = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 SELECTION = [
     one
     for one in CUDA
-    if one.path.stem in ("all_payloads", "many_events", "templated", "scoped_exits", "wrappers", "cluster")
+    if one.path.stem in ("all_payloads", "many_events", "templated", "scoped_exits", "wrappers", "long_names")
 ]
 
 
