@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+from .cubin import Function
 from .rules import RULES, Severity
+from .sass import Instruction
 
 #: Version of the JSON layout; it changes when a key changes its meaning or goes.
 SCHEMA = 1
@@ -134,6 +136,23 @@ class Report:
             "events": [_values(event) for event in self.events],
             "sites": [_values(site) for site in self.sites],
         }
+
+
+class Find(Protocol):
+    """Takes a finding: the rule, a message (the rule's own title without one), and where."""
+
+    def __call__(self, rule: str, message: str = "", **where: Any) -> None:
+        """Take it."""
+
+
+def place(function: Function, instruction: Instruction) -> dict[str, Any]:
+    """Return where an instruction is, as a finding says it."""
+    return {
+        "kernel": function.name,
+        "address": instruction.address,
+        "source": instruction.file or None,
+        "line": instruction.line or None,
+    }
 
 
 def make_finding(rule: str, message: str = "", *, strict: bool = False, **where: Any) -> Finding:

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judge the ranges of a function: whether they pair up, and whether anything is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import abi
+from ..abi import EventKind
+from .balance import Imbalance, check_balance
+from .cubin import Function
+from .declarations import Declarations
+from .flow import Flow
+from .records import Record, own_instructions
+from .report import Find, place
+
+
+class RangeRules:
+    """The rules about ranges.
+
+    Args:
+        functions: every function of the module that has triggers.
+        declared: what the module declares.
+        find: takes the findings.
+    """
+
+    def __init__(self, functions: Sequence[Function], declared: Declarations, find: Find) -> None:
+        self.functions, self.declared, self.find = functions, declared, find
+
+    def judge(self, function: Function, flow: Flow, records: tuple[Record, ...]) -> None:
+        """Judge the ranges of one function."""
+        self._check_balance(function, flow, records)
+        self._check_empty(function, flow, records)
+
+    def _check_balance(self, function: Function, flow: Flow, records: tuple[Record, ...]) -> None:
+        if not function.entry:
+            return  # a device function's ranges may be closed by its caller
+        if self._calls_events(flow):
+            self.find(
+                "not-decided",
+                "whether the ranges pair up was not decided: a function with events is called",
+                kernel=function.name,
+            )
+            return
+        kinds = {event.id: event.kind for event in self.declared.events.values()}
+        balance = check_balance(flow, records, kinds)
+        if balance.undecided:
+            self.find(
+                "not-decided", f"whether the ranges pair up was not decided: {balance.undecided}", kernel=function.name
+            )
+        for fault in balance.faults:
+            where = place(function, flow.instructions[fault.at])
+            self.find("unbalanced-range", self._imbalance(flow, fault), **where)
+
+    def _calls_events(self, flow: Flow) -> bool:
+        devices = [function for function in self.functions if not function.entry]
+        return bool(devices) and any(one.opcode.startswith("CALL") for one in flow.instructions)
+
+    def _imbalance(self, flow: Flow, fault: Imbalance) -> str:
+        event = self.declared.events.get(fault.event) if fault.event is not None else None
+        name = repr(event.name) if event else "a range"
+        messages = {
+            "pop": "a pop on a path on which no range is open",
+            "exit": f"the kernel can end while {name} is open",
+            "token": f"the kernel can end with the token range {name} started and not ended",
+            "loop": f"each pass of a loop opens {name} and does not close it",
+        }
+        path = ", ".join(f"{flow.instructions[index].address:#x}" for index in fault.path)
+        return messages[fault.kind] + (f"; the path's jumps: {path}" if path else "")
+
+    def _check_empty(self, function: Function, flow: Flow, records: tuple[Record, ...]) -> None:
+        """Look for ranges whose two ends follow each other in one block with only events between them."""
+        by_trigger = {record.trigger: record for record in records}
+        order = sorted(by_trigger)
+        for position, start in enumerate(order[:-1]):
+            event = self.declared.events.get(by_trigger[start].id or 0)
+            end = order[position + 1]
+            if event is None or event.kind is EventKind.MARK or flow.block_of(start) != flow.block_of(end):
+                continue
+            closing = abi.ID_POP if event.kind is EventKind.RANGE else event.id
+            if by_trigger[end].id != closing:
+                continue
+            own = own_instructions(flow, records, start + 1, end + 1)
+            if all(index in own for index in range(start + 1, end + 1)):
+                self.find(
+                    "empty-range",
+                    f"nothing stands between the two ends of {event.name!r}",
+                    **place(function, flow.instructions[start]),
+                )
