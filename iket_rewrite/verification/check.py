@@ -58,7 +58,7 @@ class _ImageCheck:
         self.functions = [function for function in cubin.functions if function.triggers]
         self.declared = Declarations(cubin, self.find)
         self.records = RecordRules(cubin.arch, self.declared, self.find)
-        self.ranges = RangeRules(self.functions, self.declared, self.find)
+        self.ranges = RangeRules(cubin, self.declared, self.find)
         self.seen: set[int] = set()
         self.judged: set[str] = set()
 

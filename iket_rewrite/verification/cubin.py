@@ -58,6 +58,7 @@ class Cubin:
         plans: digests of the plans that iket-rewrite left.
         ptxas: release of the assembler, or None where the file does not say.
         line_info: it maps instructions to source lines.
+        debug: it was compiled for a debugger (-G), without optimisation.
     """
 
     arch: int
@@ -67,6 +68,7 @@ class Cubin:
     plans: tuple[str, ...] = ()
     ptxas: str | None = None
     line_info: bool = False
+    debug: bool = False
 
 
 def is_cubin(data: bytes) -> bool:
@@ -135,6 +137,7 @@ class _Reader:
         cubin.plans = tuple(dict.fromkeys(plans))
         cubin.ptxas = self._ptxas()
         cubin.line_info = bool(self.names & {".debug_line", ".nv_debug_line_sass"})
+        cubin.debug = ".debug_info" in self.names
         return cubin
 
     def _function(self, index: int, symbol: Any, section: Any) -> Function | None:

@@ -62,6 +62,8 @@ class Declarations:
         self._check_ranges(events, ranges)
         if not self.with_triggers and events and self.cubin.arch * 10 >= abi.FIRST_CUDA_ARCH:
             self.find("no-trigger")
+        if self.with_triggers and self.method is Method.EXTENDED and self.cubin.debug:
+            self.find("unoptimised-extended")
 
     def _decode(self, prefix: str, decode: Any) -> list[Any]:
         decoded = []

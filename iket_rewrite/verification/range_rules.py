@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from .. import abi
 from ..abi import EventKind
 from .balance import Imbalance, check_balance
-from .cubin import Function
+from .cubin import Cubin, Function
 from .declarations import Declarations
 from .flow import Flow
 from .records import Record, own_instructions
@@ -19,13 +17,13 @@ class RangeRules:
     """The rules about ranges.
 
     Args:
-        functions: every function of the module that has triggers.
+        cubin: the module.
         declared: what the module declares.
         find: takes the findings.
     """
 
-    def __init__(self, functions: Sequence[Function], declared: Declarations, find: Find) -> None:
-        self.functions, self.declared, self.find = functions, declared, find
+    def __init__(self, cubin: Cubin, declared: Declarations, find: Find) -> None:
+        self.cubin, self.declared, self.find = cubin, declared, find
 
     def judge(self, function: Function, flow: Flow, records: tuple[Record, ...]) -> None:
         """Judge the ranges of one function."""
@@ -35,12 +33,9 @@ class RangeRules:
     def _check_balance(self, function: Function, flow: Flow, records: tuple[Record, ...]) -> None:
         if not function.entry:
             return  # a device function's ranges may be closed by its caller
-        if self._calls_events(flow):
-            self.find(
-                "not-decided",
-                "whether the ranges pair up was not decided: a function with events is called",
-                kernel=function.name,
-            )
+        undecided = self._undecidable(flow)
+        if undecided:
+            self.find("not-decided", f"whether the ranges pair up was not decided: {undecided}", kernel=function.name)
             return
         kinds = {event.id: event.kind for event in self.declared.events.values()}
         balance = check_balance(flow, records, kinds)
@@ -52,9 +47,15 @@ class RangeRules:
             where = place(function, flow.instructions[fault.at])
             self.find("unbalanced-range", self._imbalance(flow, fault), **where)
 
-    def _calls_events(self, flow: Flow) -> bool:
-        devices = [function for function in self.functions if not function.entry]
-        return bool(devices) and any(one.opcode.startswith("CALL") for one in flow.instructions)
+    def _undecidable(self, flow: Flow) -> str:
+        """Say what keeps the graph from being followed, or nothing."""
+        if self.cubin.debug:
+            # Conditions that are constant stay branches there, around every event.
+            return "the code is not optimised (-G)"
+        called = any(function.triggers and not function.entry for function in self.cubin.functions)
+        if called and any(one.opcode.startswith("CALL") for one in flow.instructions):
+            return "a function with events is called"
+        return ""
 
     def _imbalance(self, flow: Flow, fault: Imbalance) -> str:
         event = self.declared.events.get(fault.event) if fault.event is not None else None

@@ -134,6 +134,12 @@ RULES: dict[str, Rule] = {
             "where records lie on this architecture is not known",
             "compile for an architecture that iket-rewrite knows",
         ),
+        _rule(
+            "unoptimised-extended",
+            _W,
+            "NVIDIA's parser was seen to lose events of ExtendedNativeDump in code that is not optimised",
+            "compile without -G and -O0, or use at most 30 events",
+        ),
         _rule("not-verified", _E, "a function could not be disassembled", "try another release of nvdisasm"),
         _rule(
             "ptx-not-judged",

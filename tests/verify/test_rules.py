@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from toolbox import ROOT, nvrtc
 from verify.planted import (
     EVENT_ID,
     EVENT_METHOD,
@@ -12,6 +15,7 @@ from verify.planted import (
     HEADER_FEATURES,
     HEADER_MAGIC,
     HEADER_MINOR,
+    RANGE_ID,
     SOURCE,
     bend,
     bend_array,
@@ -168,9 +172,29 @@ def test_a_64_bit_stamp_is_right_in_extended_and_a_64_bit_payload_at_8_in_both()
         assert all(any(row[2] == "STS.64" and row[4] == "payload" for row in site.instructions) for site in wide)
 
 
-def test_every_rule_has_its_paragraph_in_the_docs_and_nothing_else_has():
-    from toolbox import ROOT
+def test_a_debug_build_is_judged_but_for_its_graph():
+    native = iket_rewrite.verify(nvrtc(rewritten(), debug=True), strict=True)
+    assert native.ok
+    assert [finding.rule for finding in native.findings] == ["not-decided"]
+    extended = iket_rewrite.verify(nvrtc(rewritten(method="extended"), debug=True))
+    assert {finding.rule for finding in extended.findings} == {"not-decided", "unoptimised-extended"}
 
+
+def test_two_ranges_with_one_id_and_an_unknown_architecture_and_ptx_beside_are_found(tmp_path):
+    text = rewritten(SOURCE.replace('IKET_MARK("plain");', 'IKET_RANGE_PUSH("inner"); tile[3] += 1; IKET_RANGE_POP();'))
+    (outer,) = re.findall(r"__iket_range_decl_outer_(\d+)_attrs", text)
+    text = bend_array(text, "range_decl_inner", RANGE_ID, word(int(outer)))
+    text = bend_array(text, "evt_decl_inner", 20, word(int(outer)))
+    assert "range-collision" in rules(text)
+    # The architecture stands in the ELF header's flags.
+    data = bytearray(binary(rewritten()))
+    assert data[49] == 90
+    data[49] = 93
+    report = iket_rewrite.verify(bytes(data))
+    assert {finding.rule for finding in report.findings} >= {"unknown-architecture"} or not report.ok
+
+
+def test_every_rule_has_its_paragraph_in_the_docs_and_nothing_else_has():
     text = (ROOT / "docs" / "verify.md").read_text(encoding="utf-8")
     headings = [line.removeprefix("### ") for line in text.splitlines() if line.startswith("### ")]
     assert headings == list(RULES)
