@@ -375,6 +375,22 @@ def test_parameters_are_found_in_their_list(parameters, is_uniform):
     assert uniform("", parameters=parameters) is is_uniform
 
 
+@pytest.mark.parametrize(
+    ("define", "is_uniform"),
+    [
+        ("#define BUMP() n++", False),
+        ("#define BUMP n = 3", False),
+        ("#define LONG \\\n n++", False),
+        ("#define COUNT(n) ((n) + 1)", True),
+        ("#define OTHER(x) nn + s.nnn", True),
+        ("#undef n", True),
+    ],
+)
+def test_a_macro_may_change_a_parameter_out_of_sight(define, is_uniform):
+    text = f'{define}\n__global__ void k(int n) {{ f(); IKET_MARK("a", IKET_I32(n)); }}'
+    assert plan_of(text).sites[0].uniform is is_uniform
+
+
 def test_a_parameter_of_a_kernel_is_nothing_elsewhere():
     text = '__global__ void k(int n) { }\n__device__ void f(int n) { IKET_MARK("a", IKET_I32(n)); }\n'
     assert not plan_of(text).sites[0].uniform

@@ -244,9 +244,11 @@ def test_a_name_that_the_pass_lost_is_an_error(monkeypatch):
 
 def test_uses_of_a_macro_are_its_calls_only():
     text = "#define M(a) x\nM(1); M; // M(2)\n#define N M(3)\nvoid M2(); f(M(4), M(5));"
-    found = find_uses(Source(text), ["M"])
+    scanned = find_uses(Source(text), ["M"])
+    found = scanned.calls
     assert [text[call.start : call.end] for call in found] == ["M(1)", "M(3)", "M(4)", "M(5)"]
     assert [call.macro and call.macro.name for call in found] == [None, "N", None, None]
+    assert [text[slice(*span)] for span in scanned.uncalled] == ["M"]
 
 
 @pytest.mark.parametrize(

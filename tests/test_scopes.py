@@ -107,3 +107,15 @@ def test_a_wrappers_two_scopes_on_one_line_are_an_error():
 )
 def test_scopes_with_names_of_their_own_are_fine(text):
     assert len(plan_of(text).sites) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "void f() { switch (n) { case 0: " + 'IKET_RANGE("a"); ' * 3000 + "} }",
+        '{ IKET_RANGE("a"); ' * 1500 + "}" * 1500,
+    ],
+    ids=["in one switch", "in each other"],
+)
+def test_thousands_of_scoped_ranges_are_checked_in_no_time_to_speak_of(text):
+    assert len(plan_of(text).sites) >= 1500

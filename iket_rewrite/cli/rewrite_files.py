@@ -111,7 +111,7 @@ class Job:
         if self.result.instrumented:
             return f"{self.path}: instrumented already; {target} is a copy"
         if not self.result.changed:
-            return f"{self.path}: no annotations; {target} is a copy"
+            return f"{self.path}: nothing to instrument; {target} is a copy"
         if self.options.strip:
             return f"{self.path} -> {target}: annotations removed"
         plan = self.result.plan
@@ -155,4 +155,5 @@ def _read(path: str) -> bytes:
 
 def _shown(name: str) -> str:
     """Return a name as a table can hold it: escapes for what would break the line."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in name)
+    plain = (char if char.isprintable() and char != "\\" else repr(char)[1:-1] for char in name)
+    return "".join(plain)

@@ -12,15 +12,18 @@ from ..errors import OptionError
 from ..source import Source, splice
 from . import scopes, targets
 from .annotation import Annotation
-from .dialects import CALLEE_HINT, CALLEES, SECOND_PREFIX_CALLEES, read_all
+from .dialects import CALLEE_HINT, CALLEES, OWN_CALLEES, SECOND_PREFIX_CALLEES, read_all
+from .notice import Notice
 from .payloads import SteadyParameters
-from .plan import EMPTY, METHODS, Plan, Warning_, make_plan
+from .plan import EMPTY, METHODS, Plan, make_plan
 from .render import rewrite_edits, strip_edits
 from .scan import Scan, defines, holds_metadata, scan
 from .wrappers import resolve
 
 #: With this the header leaves its first names to whoever defined them before: calls of those are not ours.
 _ONLY_SECOND_PREFIX = "IKETR_ONLY"
+#: Byte order marks of encodings that no compiler of CUDA reads.
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 PRE_HOPPER = ("off", "rank0")
 
 Text = TypeVar("Text", str, bytes)
@@ -41,7 +44,7 @@ class Rewrite(Generic[Text]):
     text: Text
     changed: bool
     plan: Plan
-    warnings: tuple[Warning_, ...] = field(default=())
+    warnings: tuple[Notice, ...] = field(default=())
     instrumented: bool = False
 
 
@@ -82,18 +85,18 @@ def rewrite(
     target_warnings = targets.warnings(target, pre_hopper=pre_hopper == "rank0") if target is not None else ()
     text = _open(source, path)
     if holds_metadata(text):
-        note = Warning_(f"{text.path} is instrumented already and stays as it is")
-        return Rewrite(source, False, EMPTY, (note,), instrumented=True)
+        return Rewrite(source, False, EMPTY, _instrumented(text), instrumented=True)
     scanned, annotations = find(text)
-    named = resolve(text, annotations)
+    named, doubts = resolve(text, annotations)
     if not named:
-        return Rewrite(source, False, EMPTY)
+        notices = doubts + _unread(source, text.path)
+        return Rewrite(source, False, EMPTY, notices)
     scopes.check(text, named)
     steady = SteadyParameters(text.logical, scanned.kernel_ends)
     plan = make_plan(text, named, steady, method=method, runtime_payloads=runtime_payloads)
     edits = rewrite_edits(text, plan, pre_hopper=pre_hopper == "rank0")
     result = text.encode(splice(text.text, edits))
-    return Rewrite(result, True, plan, target_warnings + plan.warnings)  # type: ignore[arg-type]
+    return Rewrite(result, True, plan, target_warnings + doubts + plan.warnings)  # type: ignore[arg-type]
 
 
 def strip(source: Text, *, path: str | os.PathLike[str] | None = None) -> Rewrite[Text]:
@@ -110,6 +113,24 @@ def strip(source: Text, *, path: str | os.PathLike[str] | None = None) -> Rewrit
         return Rewrite(source, False, EMPTY)
     result = text.encode(splice(text.text, strip_edits(text, annotations)))
     return Rewrite(result, True, EMPTY)  # type: ignore[arg-type]
+
+
+def _unread(source: str | bytes, path: str) -> tuple[Notice, ...]:
+    """Return why nothing may have been found in a source."""
+    if isinstance(source, bytes) and source.startswith(_WIDE_MARKS):
+        return (Notice(f"{path} seems to be UTF-16 or UTF-32, in which nothing is found; save it as UTF-8"),)
+    return ()
+
+
+def _instrumented(text: Source) -> tuple[Notice, ...]:
+    """Return what to say of text that holds metadata: that it stays, and which annotations were added since."""
+    notes = [Notice(f"{text.path} is instrumented already and stays as it is")]
+    # TileLang keeps its calls and defines them; ours are gone once they are rewritten.
+    left = [call for call in scan(text, OWN_CALLEES, strict=False).calls if call.macro is None]
+    if left:
+        place = text.place(left[0].start, left[0].start + len(left[0].callee))
+        notes.append(Notice(f"{len(left)} annotations in it are not instrumented: rewrite the original source", place))
+    return tuple(notes)
 
 
 def find(source: Source) -> tuple[Scan, Sequence[Annotation]]:

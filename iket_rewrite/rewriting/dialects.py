@@ -41,6 +41,8 @@ _TILELANG_PAYLOAD = {"TL_IKET_EVENT_PAYLOAD_U32": ("i32", "u32"), "TL_IKET_EVENT
 
 #: Every name whose call is an annotation.
 CALLEES = frozenset((*_HEADER, _TOKEN_CALLEE, _TILELANG_PLAIN, *_TILELANG_PAYLOAD))
+#: Those that the rewriter leaves nothing of; TileLang's injector keeps its calls.
+OWN_CALLEES = frozenset((*_HEADER, _TOKEN_CALLEE))
 #: The callees that remain where a source leaves the header's first names to somebody else (`IKETR_ONLY`).
 SECOND_PREFIX_CALLEES = frozenset(name for name in CALLEES if not name.startswith("IKET_"))
 #: Every callee contains it: text without it holds no annotation.
@@ -298,6 +300,9 @@ def _token(source: Source, call: Call) -> Annotation:
             )
         if span[0] >= span[1]:
             raise _fail(source, callee, "the payload is empty", "write the value as the second argument")
+        if len(spans) > 2 and "<" not in source.logical[slice(*span)]:
+            # Commas of template arguments separate too; without any, these are arguments too many.
+            raise _fail(source, spans[2], "IKET_EVENT has an argument too many", "write one value, in parentheses")
         payload = Payload(abi.PAYLOADS[token.payload], *span)
     elif token.payload is not None:
         raise _fail(

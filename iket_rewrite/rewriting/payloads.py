@@ -14,7 +14,7 @@ import enum
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from .scan import Kernel
@@ -359,6 +359,8 @@ class _Walk:
 _ASSIGNED = re.compile(r"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")
 _PART = re.compile(r"(?:\s*(?:\.\s*\w+|\[[^\]]*\]))*")
 _LITERAL_OR_COMMENT = re.compile(r"(//[^\n]*|/\*[\s\S]*?\*/)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_DEFINE_BODY = re.compile(r"define[ \t]+[\w$]+(\([^()\n]*\))?([^\n]*)")
 _WORD_BEFORE = re.compile(r"[A-Za-z_$][\w$]*\Z")
 #: Words behind which a value is read; behind any other a name is declared.
 _BEFORE_VALUE = frozenset(["return", "case", "else", "do", "and", "or", "not"])
@@ -394,6 +396,14 @@ class SteadyParameters:
         self._bodies: dict[int, str] = {}
         self._known: dict[tuple[int, str], bool] = {}
 
+    @cached_property
+    def _in_macros(self) -> frozenset[str]:
+        """The words of all macros' bodies but their own parameters: a use does not show what happens to them."""
+        words: set[str] = set()
+        for parameters, body in _DEFINE_BODY.findall(self._text):
+            words |= set(_WORD.findall(body)) - set(_WORD.findall(parameters))
+        return frozenset(words)
+
     def holds(self, kernel: Kernel | None, name: str) -> bool:
         """Say whether `name` is such a parameter of the kernel."""
         if kernel is None or kernel.body not in self._ends:
@@ -405,7 +415,7 @@ class SteadyParameters:
 
     def _look(self, kernel: Kernel, name: str) -> bool:
         parameters = _parameters(self._text[slice(*kernel.parameters)])
-        if name not in parameters:
+        if name not in parameters or name in self._in_macros:
             return False
         if kernel.body not in self._bodies:
             body = self._text[kernel.body : self._ends[kernel.body]]

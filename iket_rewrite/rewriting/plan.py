@@ -19,6 +19,7 @@ from ..abi import EventKind, Method, PayloadType
 from ..errors import OptionError, Place, PlanError
 from ..source import Source
 from .annotation import Annotation, Meaning, Origin, SiteKind, SourcePosition
+from .notice import Notice
 from .payloads import Effects, SteadyParameters, judge
 
 METHODS = ("auto", *(method.value for method in Method))
@@ -102,19 +103,6 @@ class Site:
     position: SourcePosition | None
 
 
-@dataclass(frozen=True, slots=True)
-class Warning_:
-    """Something that the author should know and that stops nothing."""
-
-    message: str
-    place: Place | None = None
-
-    def __str__(self) -> str:
-        if self.place is None:
-            return f"warning: {self.message}"
-        return f"{self.place}: warning: {self.message}\n{self.place.excerpt()}"
-
-
 @dataclass(frozen=True, eq=False)
 class Plan:
     """What was decided for a module.
@@ -130,7 +118,7 @@ class Plan:
 
     method: Method
     events: tuple[Event, ...] = ()
-    warnings: tuple[Warning_, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     source: Source | None = field(default=None, repr=False)
     annotations: tuple[Annotation, ...] = field(default=(), repr=False)
     decisions: tuple[Decision, ...] = field(default=(), repr=False)
@@ -231,7 +219,7 @@ class _Planner:
     ) -> None:
         self.source, self.annotations, self.steady = source, annotations, steady
         self.runtime_payloads = runtime_payloads
-        self.warnings: dict[tuple[str, int], Warning_] = {}
+        self.warnings: dict[tuple[str, int], Notice] = {}
         self.events: dict[tuple[EventKind, str], Event] = {}
         self.choices: dict[Meaning, _Choice] = {}
 
@@ -244,9 +232,17 @@ class _Planner:
             if event.kind is not EventKind.MARK:
                 self._check_range_id(range_ids, event, group[0])
             self.events[key] = event
+        self._warn_of_pops()
         decisions = tuple([self._decide(item) for item in self.annotations])
         warnings = tuple(self.warnings.values())
         return Plan(chosen, tuple(self.events.values()), warnings, self.source, tuple(self.annotations), decisions)
+
+    def _warn_of_pops(self) -> None:
+        """A pop without any push in the text ends a range of somebody else's, if any."""
+        kinds = {item.kind for item in self.annotations}
+        if SiteKind.POP in kinds and not kinds & {SiteKind.PUSH, SiteKind.SCOPE}:
+            first = next(item for item in self.annotations if item.kind is SiteKind.POP)
+            self._warn("a range is popped here, and none is pushed in this text", first)
 
     def _groups(self) -> dict[tuple[EventKind, str], list[Annotation]]:
         """Return the annotations of each event, in the order of first appearance.
@@ -375,7 +371,7 @@ class _Planner:
             )
 
     def _warn(self, message: str, item: Annotation) -> None:
-        self.warnings.setdefault((message, item.call.start), Warning_(message, self._place(item)))
+        self.warnings.setdefault((message, item.call.start), Notice(message, self._place(item)))
 
     def _decide(self, item: Annotation) -> Decision:
         choice = self.choices.get(item.meaning) if item.use is None else None
@@ -430,4 +426,4 @@ class _Planner:
                 remedy="move the side effect to a statement of its own, or capture payloads (--runtime-payloads)",
             )
         message = "the payload is not captured and is dropped; whether it has a side effect is not known"
-        self.warnings.setdefault((message, payload.start), Warning_(message, place))
+        self.warnings.setdefault((message, payload.start), Notice(message, place))

@@ -89,7 +89,7 @@ def _site_edits(source: Source, annotation: Annotation, decision: Decision) -> l
     # A scoped range declares a variable: numbered by its place, but in a macro's body by where the macro is used.
     scope = ""
     if annotation.kind is SiteKind.SCOPE:
-        scope = "IKET_EMIT_UNIQUE" if annotation.call.macro else str(annotation.call.start)
+        scope = str(_site_templates().scope(annotation.call.start, annotation.call.macro is not None))
     before, after = _site_text(
         number,
         table,
@@ -194,4 +194,4 @@ def _tables(plan: Plan) -> list[dict[str, Any]]:
 def _line_path(source: Source) -> str:
     if not source.named:
         return ""
-    return source.path.replace("\\", "\\\\").replace('"', '\\"')
+    return source.path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

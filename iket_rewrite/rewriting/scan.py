@@ -143,33 +143,40 @@ class Scan:
 
     Attributes:
         calls: the calls, in the order of the text.
+        uncalled: spans of names without parentheses, where such are allowed.
         kernel_ends: by the offset of a kernel's `{`, the offset of its `}`.
         named: the names that stand in code, called or not.
         macros: the names of all macros that the text defines.
     """
 
     calls: list[Call] = field(default_factory=list)
+    uncalled: list[tuple[int, int]] = field(default_factory=list)
     kernel_ends: dict[int, int] = field(default_factory=dict)
     named: set[str] = field(default_factory=set)
     macros: set[str] = field(default_factory=set)
 
 
-def scan(source: Source, callees: Collection[str]) -> Scan:
+def scan(source: Source, callees: Collection[str], *, strict: bool = True) -> Scan:
     """Find every call of one of `callees` in the source.
+
+    Args:
+        source: the text.
+        callees: the names.
+        strict: a name that is no call, and a call inside another one, are errors.
 
     Raises:
         AnnotationError: a callee's name that is no call, a call that is not closed, a call inside another one.
     """
-    return _Scanner(source, callees).run()
+    return _Scanner(source, callees, strict=strict).run()
 
 
-def find_uses(source: Source, macros: Collection[str]) -> list[Call]:
-    """Find every use of one of the function-like macros; a name without parentheses is something else.
+def find_uses(source: Source, macros: Collection[str]) -> Scan:
+    """Find every use of one of the function-like macros; a name without parentheses may be something else.
 
     Raises:
         AnnotationError: a use that is not closed.
     """
-    return _Scanner(source, macros, strict=False).run().calls
+    return _Scanner(source, macros, strict=False).run()
 
 
 def defines(source: Source, macro: str) -> bool:
@@ -469,12 +476,13 @@ class _Scanner:
         end = _IDENTIFIER.match(self.text, start).end()  # type: ignore[union-attr]  # a name stands there
         name = self.text[start:end]
         self.result.named.add(name)
-        if macro is not None and macro.name in self.callees:
+        if macro is not None and (macro.name in self.callees if self.strict else macro.name == name):
             return None  # this is how the header, or a stand-in for it, defines an annotation
         limit = macro.end if macro is not None else len(self.text)
         found = arguments(self.source, (start, end), limit, directive=macro is not None)
         if found is None:
             if not self.strict:
+                self.result.uncalled.append((start, end))
                 return None
             raise AnnotationError(
                 f"{name} is named here but not called",

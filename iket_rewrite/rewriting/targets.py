@@ -7,7 +7,7 @@ import re
 
 from .. import abi
 from ..errors import TargetError
-from .plan import Warning_
+from .notice import Notice
 
 _TARGET = re.compile(r"(?:sm_|compute_)?(\d{2,3})[af]?\Z")
 
@@ -24,7 +24,7 @@ def cuda_arch(target: str) -> int:
     return int(found.group(1)) * 10
 
 
-def warnings(target: str, *, pre_hopper: bool) -> tuple[Warning_, ...]:
+def warnings(target: str, *, pre_hopper: bool) -> tuple[Notice, ...]:
     """Return what the caller should know when the result is compiled for `target`.
 
     Raises:
@@ -34,15 +34,15 @@ def warnings(target: str, *, pre_hopper: bool) -> tuple[Warning_, ...]:
     arch = abi.ARCHES.get(number)
     if arch is not None:
         if arch.evidence == "parser":
-            return (Warning_(f"{target}: NVIDIA's parser accepts these events; nobody has seen them on hardware yet"),)
+            return (Notice(f"{target}: NVIDIA's parser accepts these events; nobody has seen them on hardware yet"),)
         return ()
     if number >= abi.FIRST_CUDA_ARCH:
-        return (Warning_(f"{target}: where IKET records lie there is not known, so its events are left out"),)
+        return (Notice(f"{target}: where IKET records lie there is not known, so its events are left out"),)
     if pre_hopper:
         return (
-            Warning_(
+            Notice(
                 f"{target}: below sm_90 every event overwrites the user's shared memory at offset "
                 f"{abi.PRE_HOPPER_OFFSET:#x}, and the runtime does not support it"
             ),
         )
-    return (Warning_(f"{target}: the IKET runtime supports sm_90 and newer; below, events are nothing"),)
+    return (Notice(f"{target}: the IKET runtime supports sm_90 and newer; below, events are nothing"),)

@@ -191,11 +191,22 @@ def _unpack(token: str, prefix: str) -> dict[str, Any]:
     except (binascii.Error, ValueError):
         raise TokenError("the token is not base64") from None
     try:
-        values = json.loads(data.decode("utf-8"))
+        values = json.loads(data.decode("utf-8"), object_pairs_hook=_once)
+    except TokenError:
+        raise
     except (ValueError, RecursionError):
         raise TokenError("the token's base64 does not hold JSON") from None
     if not isinstance(values, dict):
         raise TokenError("the token's JSON is no object")
+    return values
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its pairs, none of which may hide another."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise TokenError(f"the token has the key {max(keys, key=keys.count)!r} twice")
     return values
 
 

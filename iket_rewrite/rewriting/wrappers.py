@@ -11,18 +11,19 @@ name there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import AnnotationError
 from ..source import Source
 from .annotation import Annotation, NamePiece
 from .dialects import checked_name, name_pieces
-from .scan import Call, find_uses
+from .notice import Notice
+from .scan import Call, Scan, find_uses
 from .tokens import skip_blank, skip_literal, utf8
 
 
-def resolve(source: Source, annotations: Sequence[Annotation]) -> Sequence[Annotation]:
-    """Return every annotation with its name, one per use of a wrapper, in the order of the text.
+def resolve(source: Source, annotations: Sequence[Annotation]) -> tuple[Sequence[Annotation], tuple[Notice, ...]]:
+    """Return every annotation with its name, one per use of a wrapper, in the order of the text, and warnings.
 
     Raises:
         AnnotationError: a use does not spell the name.
@@ -32,13 +33,29 @@ def resolve(source: Source, annotations: Sequence[Annotation]) -> Sequence[Annot
         if annotation.meaning.pieces and annotation.call.macro is not None:
             wrapped.setdefault(annotation.call.macro.name, []).append(annotation)
     if not wrapped:
-        return annotations
+        return annotations, ()
     named = [annotation for annotation in annotations if not annotation.meaning.pieces]
-    return sorted([*named, *_uses(source, wrapped)], key=lambda item: item.start)
+    found = find_uses(source, wrapped)
+    named += _uses(source, wrapped, found.calls)
+    return sorted(named, key=lambda item: item.start), tuple(_doubts(source, wrapped, found))
 
 
-def _uses(source: Source, wrapped: dict[str, list[Annotation]]) -> Iterable[Annotation]:
-    for use in find_uses(source, wrapped):
+def _doubts(source: Source, wrapped: dict[str, list[Annotation]], found: Scan) -> Iterator[Notice]:
+    """Yield where a wrapper's annotation may be lost without an error."""
+    used = {use.callee for use in found.calls}
+    for start, end in found.uncalled:
+        yield Notice(
+            f"{source.logical[start:end]} holds an annotation; where it is passed on by its name, its events are lost",
+            source.place(start, end),
+        )
+    for name, held in wrapped.items():
+        if name not in used:
+            span = held[0].name_span
+            yield Notice(f"{name} holds an annotation and is not used in this file", source.place(*span))
+
+
+def _uses(source: Source, wrapped: dict[str, list[Annotation]], uses: Iterable[Call]) -> Iterator[Annotation]:
+    for use in uses:
         for annotation in wrapped[use.callee]:
             pieces = _completed(source, use, annotation)
             end = use.start + len(use.callee)

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the author of a source should know and that stops nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One warning.
+
+    Attributes:
+        message: what there is to know.
+        place: where, or None where it concerns no place.
+    """
+
+    message: str
+    place: Place | None = None
+
+    def __str__(self) -> str:
+        if self.place is None:
+            return f"warning: {self.message}"
+        return f"{self.place}: warning: {self.message}\n{self.place.excerpt()}"
