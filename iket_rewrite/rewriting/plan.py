@@ -239,7 +239,7 @@ class _Planner:
 
     def _warn_of_pops(self) -> None:
         """A pop without any push in the text ends a range of somebody else's, if any."""
-        kinds = {item.kind for item in self.annotations}
+        kinds = {meaning.kind for meaning in {item.meaning for item in self.annotations}}
         if SiteKind.POP in kinds and not kinds & {SiteKind.PUSH, SiteKind.SCOPE}:
             first = next(item for item in self.annotations if item.kind is SiteKind.POP)
             self._warn("a range is popped here, and none is pushed in this text", first)
