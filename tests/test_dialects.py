@@ -126,7 +126,15 @@ def test_layout_and_comments_do_not_matter(statement):
 
 @pytest.mark.parametrize(
     "expression",
-    ["f(\"a, b)\", ')')", "f<1, 2>(n)", "[&](int a) { return a; }(n)", "a[{1, 2}.x]", "f((n), g(h(n)))", "n /* ) */"],
+    [
+        "f(\"a, b)\", ')')",
+        "f<1, 2>(n)",
+        "(n, 1)",
+        "[&](int a) { return a; }(n)",
+        "a[{1, 2}.x]",
+        "f((n), g(h(n)))",
+        "n /* ) */",
+    ],
 )
 def test_a_payload_is_any_expression(expression):
     assert site(f'IKET_MARK("a", IKET_I32({expression}));').expression == expression
@@ -210,6 +218,7 @@ BAD = [
     ('IKET_MARK("a", 0xFFFFFFFF);', "2:16", "0xFFFFFFFF", "the literal does not fit a signed 32-bit payload"),
     (f'IKET_MARK("a", {"9" * 5000});', "2:16", None, "the literal does not fit a signed 32-bit payload"),
     ('IKET_MARK("a", IKET_I32());', "2:16", "IKET_I32()", "IKET_I32 holds no expression"),
+    ('IKET_MARK("a", IKET_I32(n, m));', "2:28", "m", "IKET_I32 has an argument too many"),
     ('IKET_MARK("a", IKET_I32(n) + 1);', "2:28", "+ 1", "something follows IKET_I32(...)"),
     ('IKET_MARK("a", IKET_I32(n), IKET_I32(n));', "2:29", "IKET_I32(n)", "an argument too many"),
     ('IKET_MARK("a", IKET_I32(n), );', "2:29", ")", "an argument is empty"),

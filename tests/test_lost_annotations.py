@@ -100,3 +100,11 @@ def test_an_argument_too_many_of_a_token_is_refused_and_template_commas_are_not(
 def test_a_line_end_in_the_files_name_stays_inside_the_directive():
     text = rewrite(kernel('IKET_MARK("a");'), path="new\nline.cu").text
     assert '#line 1 "new\\nline.cu"\n' in text
+
+
+def test_tokens_have_a_second_name_too():
+    token = encode_event("mark", "x")
+    plan = rewrite(
+        f'#define IKETR_ONLY\n__global__ void k() {{ IKETR_EVENT("{token}"); IKET_EVENT("of somebody else"); }}'
+    ).plan
+    assert [event.name for event in plan.events] == ["x"]

@@ -34,15 +34,15 @@ _PAYLOAD_MACROS = {
     prefix + ("PTR" if kind == "pointer" else kind.upper()): kind for prefix in _PREFIXES for kind in abi.PAYLOADS
 }
 _COLOR_MACROS = frozenset(prefix + "COLOR" for prefix in _PREFIXES)
-_TOKEN_CALLEE = "IKET_EVENT"
+_TOKEN_CALLEES = frozenset(prefix + "EVENT" for prefix in _PREFIXES)
 _TILELANG_PLAIN = "TL_IKET_EVENT"
 #: TileLang passes i32 through the unsigned form; the type that counts is the token's.
 _TILELANG_PAYLOAD = {"TL_IKET_EVENT_PAYLOAD_U32": ("i32", "u32"), "TL_IKET_EVENT_PAYLOAD_F32": ("f32",)}
 
 #: Every name whose call is an annotation.
-CALLEES = frozenset((*_HEADER, _TOKEN_CALLEE, _TILELANG_PLAIN, *_TILELANG_PAYLOAD))
+CALLEES = frozenset((*_HEADER, *_TOKEN_CALLEES, _TILELANG_PLAIN, *_TILELANG_PAYLOAD))
 #: Those that the rewriter leaves nothing of; TileLang's injector keeps its calls.
-OWN_CALLEES = frozenset((*_HEADER, _TOKEN_CALLEE))
+OWN_CALLEES = frozenset((*_HEADER, *_TOKEN_CALLEES))
 #: The callees that remain where a source leaves the header's first names to somebody else (`IKETR_ONLY`).
 SECOND_PREFIX_CALLEES = frozenset(name for name in CALLEES if not name.startswith("IKET_"))
 #: Every callee contains it: text without it holds no annotation.
@@ -77,7 +77,7 @@ def read(source: Source, call: Call) -> Annotation:
     """
     if call.callee in _HEADER:
         return _Header(source, call).read(_HEADER[call.callee])
-    if call.callee == _TOKEN_CALLEE:
+    if call.callee in _TOKEN_CALLEES:
         return _token(source, call)
     return _tilelang(source, call)
 
@@ -196,6 +196,9 @@ class _Header:
             )
         if not inner.spans:
             raise self._fail((start, end), f"{macro} holds no expression", "write the value between its brackets")
+        if len(inner.spans) > 1 and "<" not in self.text[inner.open : inner.end]:
+            # Commas of template arguments separate too; without any, these are arguments too many.
+            raise self._fail(inner.spans[1], f"{macro} has an argument too many", "write one value, in parentheses")
         return Payload(abi.PAYLOADS[_PAYLOAD_MACROS[macro]], inner.open, inner.end - 1)
 
 
@@ -282,7 +285,7 @@ def _token_argument(
 def _token(source: Source, call: Call) -> Annotation:
     spans, callee = call.arguments.spans, (call.start, call.start + len(call.callee))
     if not spans:
-        raise _fail(source, callee, "IKET_EVENT has no token", 'write IKET_EVENT("<token>"[, payload])')
+        raise _fail(source, callee, f"{call.callee} has no token", 'write IKET_EVENT("<token>"[, payload])')
     token = _token_argument(source, call, spans[0], read_token)
     payload = None
     if len(spans) > 1:
@@ -302,7 +305,7 @@ def _token(source: Source, call: Call) -> Annotation:
             raise _fail(source, callee, "the payload is empty", "write the value as the second argument")
         if len(spans) > 2 and "<" not in source.logical[slice(*span)]:
             # Commas of template arguments separate too; without any, these are arguments too many.
-            raise _fail(source, spans[2], "IKET_EVENT has an argument too many", "write one value, in parentheses")
+            raise _fail(source, spans[2], f"{call.callee} has an argument too many", "write one value, in parentheses")
         payload = Payload(abi.PAYLOADS[token.payload], *span)
     elif token.payload is not None:
         raise _fail(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 
 from ..errors import CubinError, ToolError
@@ -11,9 +10,6 @@ from .cubin import Cubin, Function
 from .early import output_form
 from .sass import Listing, listings
 from .toolchain import RunningTool, find_tool
-
-#: So many bytes of code are worth one more process.
-_WORTH_A_PROCESS = 512 * 1024
 
 
 def show(
@@ -31,25 +27,23 @@ def show(
         started: nvdisasm, where it runs on the whole file already.
         failures: takes, by name, why a function can not be shown.
     """
-    runs = [started] if started is not None else _start(path, cubin, functions)
+    run = started or RunningTool(_command(path, line_info=cubin.line_info, functions=functions))
     shown: set[str] = set()
     try:
-        for run in runs:
-            for listing in listings(run.result()):
-                shown.add(listing.name)
-                yield listing
+        for listing in listings(run.chunks()):
+            shown.add(listing.name)
+            yield listing
         return
     except (ToolError, CubinError):
         pass
     finally:
-        for run in runs:
-            run.stop()
+        run.stop()
     for function in functions:
         if function.name in shown:
             continue
         run = RunningTool(_command(path, line_info=True, functions=[function]))
         try:
-            yield from listings(run.result())
+            yield from listings(run.chunks())
         except (ToolError, CubinError) as error:
             failures[function.name] = error.message
             if "did not end" in error.message:
@@ -60,13 +54,6 @@ def show(
                 return
         finally:
             run.stop()
-
-
-def _start(path: str, cubin: Cubin, functions: Sequence[Function]) -> list[RunningTool]:
-    # A process costs half a second before it shows anything.
-    workers = min(os.cpu_count() or 1, 1 + sum(function.size for function in functions) // _WORTH_A_PROCESS)
-    parts = [functions[number::workers] for number in range(workers)]
-    return [RunningTool(_command(path, line_info=cubin.line_info, functions=part)) for part in parts if part]
 
 
 def _command(path: str, *, line_info: bool, functions: Sequence[Function]) -> list[str]:

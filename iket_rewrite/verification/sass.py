@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from ..errors import CubinError
 
@@ -53,23 +54,34 @@ class Listing:
     instructions: list[Instruction] = field(default_factory=list)
 
 
-def listings(output: bytes) -> Iterator[Listing]:
-    """Iterate over the functions in what nvdisasm printed, JSON or text.
+def listings(chunks: Iterable[bytes]) -> Iterator[Listing]:
+    """Iterate over the functions in what nvdisasm prints, JSON or text, while it prints it.
 
     Raises:
         CubinError: the output can not be understood.
     """
-    return _from_json(output) if output.lstrip()[:1] == b"[" else _from_text(output)
+    parts = iter(chunks)
+    first = next(parts, b"")
+    if first.lstrip()[:1] == b"[":
+        return _from_json(chain((first,), parts))
+    return _from_text(first + b"".join(parts))
 
 
-def _from_json(output: bytes) -> Iterator[Listing]:
-    start = output.find(_FUNCTION_START)
-    while start >= 0:
-        following = output.find(_FUNCTION_START, start + 1)
-        chunk = output[start : following if following >= 0 else len(output)].rstrip().rstrip(b"]").rstrip(b",")
-        # The last function ends with the arrays around it; its own array ends with a brace.
-        yield _function(chunk if chunk.endswith(b"}") else chunk.rstrip(b"], \n"))
-        start = following
+def _from_json(chunks: Iterable[bytes]) -> Iterator[Listing]:
+    """Cut the array at its functions, so that only one of them is decoded at a time."""
+    pending = b""
+    begun = False
+    for chunk in chunks:
+        # A start may lie across two chunks.
+        position = max(0, len(pending) - len(_FUNCTION_START))
+        pending += chunk
+        while (start := pending.find(_FUNCTION_START, max(position, 1 if begun else 0))) >= 0:
+            if begun:
+                yield _function(pending[:start].rstrip(b", \n\r"))
+            pending, begun, position = pending[start:], True, 1
+    if begun:
+        # The arrays around the functions end here.
+        yield _function(pending[: pending.rfind(b"}") + 1])
 
 
 def _function(chunk: bytes) -> Listing:

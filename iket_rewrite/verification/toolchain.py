@@ -13,7 +13,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import IO
 
@@ -24,6 +25,7 @@ _WHEELS = {"nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdu
 _WHEEL_FOLDERS = ("nvidia/cu13/bin", "nvidia/cuda_nvdisasm/bin", "nvidia/cuda_cuobjdump/bin")
 #: Seconds after which a tool counts as hanging; a file of 5 MB takes it six.
 TIMEOUT = float(os.environ.get("IKET_TOOL_TIMEOUT", "300"))
+_CHUNK = 1 << 16
 
 
 @cache
@@ -57,7 +59,7 @@ def _in_toolkits(name: str) -> list[str]:
 
 
 class RunningTool:
-    """A tool that was started; its output goes to files, so that no pipe fills while we do something else.
+    """A tool that was started; what it prints can be read while it works.
 
     Args:
         command: the program and its arguments.
@@ -66,60 +68,61 @@ class RunningTool:
 
     def __init__(self, command: Sequence[str], folder: str | None = None) -> None:
         self.command = list(command)
-        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (closed with this object)
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._name = os.path.basename(self.command[0])
+        self._deadline = time.monotonic() + TIMEOUT
+        # Complaints go to a file, so that no second pipe can fill while the first one is read.
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (closed with this object)
         try:
             self._process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._errors, cwd=folder
+                self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, cwd=folder
             )
         except OSError as error:
             raise ToolError(f"{self.command[0]} can not be started: {error.strerror or error}") from None
 
-    def result(self) -> bytes:
-        """Wait for the end and return what it printed.
+    def chunks(self) -> Iterator[bytes]:
+        """Yield what the tool prints, as it comes.
 
         Raises:
             ToolError: it failed, or did not end in time.
         """
-        try:
-            code = self._wait()
-        except subprocess.TimeoutExpired:
-            self.stop()
-            raise ToolError(
-                f"{os.path.basename(self.command[0])} did not end within {TIMEOUT:.0f} s",
-                remedy="set IKET_TOOL_TIMEOUT to more seconds, or try another release of it",
-            ) from None
+        assert self._process.stdout is not None
+        handle = self._process.stdout.fileno()
+        while True:
+            ready, _, _ = select.select([handle], [], [], max(0.0, self._deadline - time.monotonic()))
+            if not ready:
+                self.stop()
+                raise ToolError(
+                    f"{self._name} did not end within {TIMEOUT:.1f} s",
+                    remedy="set IKET_TOOL_TIMEOUT to more seconds, or try another release of it",
+                )
+            data = os.read(handle, _CHUNK)
+            if not data:
+                break
+            yield data
+        code = self._process.wait()
         if code != 0:
-            name = os.path.basename(self.command[0])
-            raise ToolError(f"{name} failed with status {code}: {self._tail() or 'it said nothing'}")
-        return _content(self._output)
+            raise ToolError(f"{self._name} failed with status {code}: {self._complaint() or 'it said nothing'}")
 
-    def _wait(self) -> int:
-        """Wait for the end; where the system can tell of it, without asking again and again as `wait` does."""
-        try:
-            handle = os.pidfd_open(self._process.pid)
-        except (AttributeError, OSError):
-            return self._process.wait(timeout=TIMEOUT)
-        try:
-            select.select([handle], [], [], TIMEOUT)
-        finally:
-            os.close(handle)
-        return self._process.wait(timeout=0.1)
+    def result(self) -> bytes:
+        """Wait for the end and return everything that it printed.
+
+        Raises:
+            ToolError: it failed, or did not end in time.
+        """
+        return b"".join(self.chunks())
 
     def stop(self) -> None:
         """End the tool, if it still runs."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
 
-    def _tail(self) -> str:
-        text = _content(self._errors).decode("utf-8", "replace").strip()
+    def _complaint(self) -> str:
+        self._errors.seek(0)
+        text = self._errors.read().decode("utf-8", "replace").strip()
         return " ".join(text.split())[-500:]
-
-
-def _content(file: IO[bytes]) -> bytes:
-    file.seek(0)
-    return file.read()
 
 
 def run_tool(name: str, arguments: Sequence[str], folder: str | None = None) -> bytes:

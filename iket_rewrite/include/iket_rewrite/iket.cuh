@@ -44,6 +44,7 @@ IKETR_ANYWHERE constexpr bool iketr_pointer(decltype(nullptr)) { return true; }
 #define IKETR_RANGE_POP() IKETR_NOTHING
 #define IKETR_RANGE_START(...) IKETR_NAMED(__VA_ARGS__)
 #define IKETR_RANGE_END(...) IKETR_NAMED(__VA_ARGS__)
+#define IKETR_EVENT(...) IKETR_NAMED(__VA_ARGS__)
 
 #define IKETR_BOOL(...) static_cast<bool>(__VA_ARGS__)
 #define IKETR_I8(...) static_cast<signed char>(__VA_ARGS__)
@@ -69,7 +70,7 @@ IKETR_ANYWHERE constexpr bool iketr_pointer(decltype(nullptr)) { return true; }
 #define IKET_RANGE_POP() IKETR_RANGE_POP()
 #define IKET_RANGE_START(...) IKETR_RANGE_START(__VA_ARGS__)
 #define IKET_RANGE_END(...) IKETR_RANGE_END(__VA_ARGS__)
-#define IKET_EVENT(...) IKETR_NAMED(__VA_ARGS__)
+#define IKET_EVENT(...) IKETR_EVENT(__VA_ARGS__)
 #define IKET_BOOL(...) IKETR_BOOL(__VA_ARGS__)
 #define IKET_I8(...) IKETR_I8(__VA_ARGS__)
 #define IKET_U8(...) IKETR_U8(__VA_ARGS__)
