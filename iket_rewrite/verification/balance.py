@@ -28,6 +28,8 @@ from .records import Record
 #: More open ranges, or more different states at one point, than any sensible kernel has.
 _DEEPEST = 64
 _MOST_STATES = 400
+#: How many steps the following may take, for each block and at least: beyond it the paths are too many.
+_STEPS_PER_BLOCK, _FEWEST_STEPS = 30, 2000
 
 _PREDICATE = re.compile(r"(!?)(U?P\d+)$")
 _SOURCE = re.compile(r"!?(U?[RP]\d+)(?:\.reuse)?$")
@@ -86,6 +88,10 @@ def check_balance(flow: Flow, records: tuple[Record, ...], kinds: dict[int, Even
     return _Follower(flow, moves, kinds).run() if moves else Balance()
 
 
+class _TooMany(Exception):
+    """More states than are followed."""
+
+
 class _Follower:
     def __init__(self, flow: Flow, moves: dict[int, int], kinds: dict[int, EventKind]) -> None:
         self.flow, self.moves, self.kinds = flow, moves, kinds
@@ -101,8 +107,18 @@ class _Follower:
     def run(self) -> Balance:
         states: dict[int, set[State]] = {0: {State()}}
         work = [(0, State())]
+        try:
+            return self._follow(states, work)
+        except _TooMany:
+            return Balance(undecided="too many paths")
+
+    def _follow(self, states: dict[int, set[State]], work: list[tuple[int, State]]) -> Balance:
+        steps = _FEWEST_STEPS + _STEPS_PER_BLOCK * len(self.flow.blocks)
         while work:
             number, state = work.pop()
+            steps -= 1
+            if steps < 0:
+                raise _TooMany
             if self.flow.blocks[number].unknown_successor:
                 return Balance(undecided="an indirect jump")
             for successor, after in self._through(number, state):
@@ -115,7 +131,7 @@ class _Follower:
                     return Balance(tuple(self.faults.values()))
                 known.add(after)
                 if len(known) > _MOST_STATES:
-                    return Balance(undecided="too many different states of open ranges")
+                    raise _TooMany
                 work.append((successor, after))
         return Balance(tuple(self.faults.values()))
 
@@ -133,6 +149,8 @@ class _Follower:
                 states = self._exit(number, index, states, (number, before))
             elif index in self.moves:
                 states = self._event(index, states, (number, before))
+            if len(states) > _MOST_STATES:
+                raise _TooMany
         for state in dict.fromkeys(states):
             yield from self._onward(number, state)
 
@@ -145,7 +163,7 @@ class _Follower:
                     result.append(self._move(index, split, point))
                 else:
                     result.append(split)
-        return result
+        return list(dict.fromkeys(result))
 
     def _exit(self, number: int, index: int, states: list[State], point: tuple[int, State]) -> list[State]:
         """Check what is open where the path ends; return the states that go on past a conditional exit."""
@@ -160,7 +178,7 @@ class _Follower:
                         self._fault("exit", index, split.stack[-1], point)
                     for token in sorted(split.tokens):
                         self._fault("token", index, token, point)
-        return going_on
+        return list(dict.fromkeys(going_on))
 
     def _move(self, index: int, state: State, point: tuple[int, State]) -> State:
         number = self.moves[index]
@@ -242,7 +260,8 @@ class _Follower:
                 yield False, state
             return
         condition, acts_at = self.conditions.get(index), test[1]
-        if condition is None:
+        # Which lane leads says nothing of the warp's path.
+        if condition is None or self._by_leader(index):
             yield True, state
             yield False, state
             return
@@ -276,23 +295,23 @@ class _Follower:
         """Say whether an instruction's predicate comes from a comparison with the lane mask."""
         if index not in self.leader_cache:
             test = self._test(index)
-            self.leader_cache[index] = test is not None and self._from_lane_mask(test[0], index, 0)
+            self.leader_cache[index] = test is not None and self._from_lane_mask(test[0], index)
         return self.leader_cache[index]
 
-    def _from_lane_mask(self, register: str, before: int, depth: int) -> bool:
-        if depth > 8:
-            return False
-        definitions, _ = self.flow.reaching(register, before)
-        for index in definitions:
-            instruction = self.flow.instructions[index]
-            if "SR_LTMASK" in instruction.operands:
-                return True
-            if not instruction.opcode.startswith(_FROM_LANES):
-                continue
-            for source in list(split_operands(instruction.operands))[1:]:
-                name = _SOURCE.match(source)
-                if name is not None and self._from_lane_mask(name.group(1), index, depth + 1):
+    def _from_lane_mask(self, register: str, before: int) -> bool:
+        """Follow what a register may hold back to where it comes from, each instruction once."""
+        seen: set[int] = set()
+        work = [(register, before)]
+        while work:
+            definitions, _ = self.flow.reaching(*work.pop())
+            for index in definitions - seen:
+                seen.add(index)
+                instruction = self.flow.instructions[index]
+                if "SR_LTMASK" in instruction.operands:
                     return True
+                if instruction.opcode.startswith(_FROM_LANES):
+                    sources = list(split_operands(instruction.operands))[1:]
+                    work += [(name.group(1), index) for name in map(_SOURCE.match, sources) if name is not None]
         return False
 
     # --- Faults ---------------------------------------------------------------------------------------------

@@ -90,7 +90,8 @@ class _ImageCheck:
 
     def finish(self) -> ImageResult:
         """Judge what concerns all functions together, and return everything."""
-        if self.functions and all(function.name in self.judged for function in self.functions):
+        whole = not self.cubin.partial and self.declared.present
+        if whole and self.functions and all(function.name in self.judged for function in self.functions):
             for event in self.declared.events.values():
                 if event.id not in self.seen:
                     self.find("unused-event", f"the event {event.name!r} ({event.kind.value}) has no site")

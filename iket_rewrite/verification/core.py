@@ -100,7 +100,8 @@ def _judge(
     if cubin.ptxas:
         report.tools.setdefault("ptxas", cubin.ptxas)
     matches: Callable[[str], bool] = (lambda name: fnmatchcase(name, kernel)) if kernel else (lambda name: True)
-    cubin.functions = tuple(function for function in cubin.functions if matches(function.name))
+    chosen = tuple(function for function in cubin.functions if matches(function.name))
+    cubin.partial, cubin.functions = len(chosen) < len(cubin.functions), chosen
     functions = [function for function in cubin.functions if function.triggers]
     if functions:
         report.tools.setdefault("nvdisasm", version_of("nvdisasm"))
@@ -114,7 +115,9 @@ def _judge(
     if official:
         from .official import compare
 
-        report.findings += compare(image, cubin, result, file=report.file, strict=strict)
+        differences = compare(image, cubin, result, file=report.file, strict=strict)
+        report.findings += differences
+        report.tools["NVIDIA's parser"] = "differs" if differences else report.tools.get("NVIDIA's parser", "agrees")
 
 
 def _note_ptx(report: Report, container: Container, strict: bool) -> None:

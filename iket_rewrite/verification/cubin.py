@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import re
 import struct
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import abi
@@ -36,6 +37,7 @@ class Function:
         size: bytes of its code.
         triggers: byte offsets, in its code, of its trigger instructions.
         entry: it is a kernel.
+        calls_events: a device function that ptxas keeps inside its code (`$kernel$function`) has triggers.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Function:
     size: int
     triggers: tuple[int, ...]
     entry: bool
+    calls_events: bool = False
 
 
 @dataclass(slots=True)
@@ -59,6 +62,7 @@ class Cubin:
         ptxas: release of the assembler, or None where the file does not say.
         line_info: it maps instructions to source lines.
         debug: it was compiled for a debugger (-G), without optimisation.
+        partial: some functions were left out on request.
     """
 
     arch: int
@@ -69,6 +73,7 @@ class Cubin:
     ptxas: str | None = None
     line_info: bool = False
     debug: bool = False
+    partial: bool = False
 
 
 def is_cubin(data: bytes) -> bool:
@@ -133,7 +138,7 @@ class _Reader:
                     functions.append(function)
             elif kind == "STT_OBJECT":
                 self._array(cubin, plans, symbol, self.sections[section])
-        cubin.functions = tuple(functions)
+        cubin.functions = tuple(_outermost(functions))
         cubin.plans = tuple(dict.fromkeys(plans))
         cubin.ptxas = self._ptxas()
         cubin.line_info = bool(self.names & {".debug_line", ".nv_debug_line_sass"})
@@ -185,3 +190,18 @@ def _arch(elf: Any) -> int:
     """Return the architecture number: the flags' low byte, or from ABI version 8 on their second one."""
     flags = int(elf["e_flags"])
     return (flags >> 8) & 0xFF if elf["e_ident"]["EI_ABIVERSION"] >= 8 else flags & 0xFF
+
+
+def _outermost(functions: list[Function]) -> Iterator[Function]:
+    """Yield the functions that lie in no other one; nvdisasm shows what is inside as a part of the outer."""
+    outer: Function | None = None
+    inside: list[Function] = []
+    for function in sorted(functions, key=lambda one: (one.offset, -one.size)):
+        if outer is not None and function.offset + function.size <= outer.offset + outer.size:
+            inside.append(function)
+            continue
+        if outer is not None:
+            yield replace(outer, calls_events=any(one.triggers for one in inside))
+        outer, inside = function, []
+    if outer is not None:
+        yield replace(outer, calls_events=any(one.triggers for one in inside))

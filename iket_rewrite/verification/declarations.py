@@ -18,7 +18,7 @@ class Declarations:
     """What a module declares, judged when it is made.
 
     Attributes:
-        present: there is a header.
+        present: there are declarations to go by.
         events: the declared events by id.
         method: the module's method; NativeDump where nothing tells.
 
@@ -55,6 +55,8 @@ class Declarations:
                 self.find("no-metadata")
             return
         self._check_copies()
+        if not self.present:
+            return
         events = self._decode(records_of.EVENT_PREFIX, records_of.decode_event)
         ranges = self._decode(records_of.RANGE_PREFIX, records_of.decode_range)
         self._check_header(len(events) + len(ranges), max((event.id for event in events), default=0))
@@ -86,6 +88,8 @@ class Declarations:
             self.find("two-plans", f"{len(plans)} plans in one image: {', '.join(plans)}")
         elif differ:
             self.find("two-plans", f"two sets of metadata in one image: {differ[0]} differs between them")
+        # What one of them declares contradicts what the other one does: nothing else can be said.
+        self.present = self.present and len(plans) <= 1 and not differ
 
     def _check_header(self, declarations: int, highest: int) -> None:
         try:

@@ -33,7 +33,7 @@ class RangeRules:
     def _check_balance(self, function: Function, flow: Flow, records: tuple[Record, ...]) -> None:
         if not function.entry:
             return  # a device function's ranges may be closed by its caller
-        undecided = self._undecidable(flow)
+        undecided = "a function with events is called" if function.calls_events else self._undecidable(flow)
         if undecided:
             self.find("not-decided", f"whether the ranges pair up was not decided: {undecided}", kernel=function.name)
             return

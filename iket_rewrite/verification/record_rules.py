@@ -36,7 +36,8 @@ class RecordRules:
         elif event is None and record.id != abi.ID_POP:
             self.find(
                 "undeclared-event",
-                f"the trigger's id {record.id} is declared nowhere: NVIDIA's parser refuses the whole module",
+                f"the trigger's id {_as_written(record.id)} is declared nowhere: NVIDIA's parser refuses the whole "
+                "module",
                 **where,
             )
         else:
@@ -134,3 +135,10 @@ class RecordRules:
                 f"the trigger is under {trigger}, its record under {next(iter(predicates)) or 'none'}",
                 **where,
             )
+
+
+def _as_written(number: int | None) -> str:
+    """Return a trigger's id, and for a single bit the `pmevent` that gives it, which takes the bit's number."""
+    if number and number & (number - 1) == 0:
+        return f"{number} (pmevent {number.bit_length() - 1})"
+    return str(number)

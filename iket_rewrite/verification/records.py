@@ -88,19 +88,33 @@ def trigger_id(instruction: Instruction) -> int | None:
 
 def _record(flow: Flow, trigger: int) -> Record:
     stores = [_store(flow, index) for index in _stores_before(flow, trigger)]
-    stamps = [store for store in stores if store.stamp is not None]
+    stamps = _own_stamps([store for store in stores if store.stamp is not None])
     payloads: list[tuple[int, Store]] = []
     others: list[tuple[int, Store]] = []
     offsets = {offset for method in abi.Method for offset in method.facts.payload_offset.values()}
     bases = {stamp.address for stamp in stamps} or set(_reserved(stores))
     for store in stores:
-        if store.stamp is not None:
+        if store in stamps:
             continue
         distance = next((found for base in bases if (found := _distance(base, store.address)) is not None), None)
         if distance is None:
             continue
         (payloads if distance in offsets else others).append((distance, store))
     return Record(trigger, trigger_id(flow.instructions[trigger]), tuple(stamps), tuple(payloads), tuple(others))
+
+
+def _own_stamps(stores: list[Store]) -> list[Store]:
+    """Return which stores of the timer are the record's: a kernel may keep the time in shared memory itself."""
+    at_home = [store for store in stores if _is_reserved(store.address)]
+    if at_home or not stores:
+        return at_home
+    return [store for store in stores if store.address == stores[-1].address]
+
+
+def _is_reserved(address: Linear) -> bool:
+    """Say whether records lie at an address, on whatever architecture, at any rank."""
+    places = {arch.offset for arch in abi.ARCHES.values()} | {abi.PRE_HOPPER_OFFSET}
+    return address.symbol in (None, ("rank", abi.CLUSTER_STRIDE)) and address.offset in places
 
 
 def _reserved(stores: list[Store]) -> Iterator[Linear]:

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from .report import Finding, Report
 from .rules import RULES, Severity
@@ -33,7 +36,7 @@ def as_sarif(reports: Iterable[Report], version: str) -> dict[str, Any]:
 
 
 def _result(finding: Finding) -> dict[str, Any]:
-    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": finding.source or finding.file}}}
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": _uri(finding.source or finding.file)}}}
     if finding.source and finding.line:
         location["physicalLocation"]["region"] = {"startLine": finding.line}
     if finding.kernel:
@@ -46,3 +49,8 @@ def _result(finding: Finding) -> dict[str, Any]:
         "locations": [location],
         "properties": {key: value for key, value in properties.items() if value not in (None, "")},
     }
+
+
+def _uri(path: str) -> str:
+    """Return a path as SARIF wants it: absolute ones with their scheme, relative ones quoted."""
+    return Path(path).as_uri() if os.path.isabs(path) else quote(path)
