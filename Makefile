@@ -68,6 +68,8 @@ fixtures: $(VENV)/.test $(TIRX_VENV)/.ready ## remake the generated fixtures
 bench: $(VENV)/.test ## run the benchmarks that need no GPU
 	$(BIN)/python benchmarks/rewrite_speed/run.py
 	$(BIN)/python benchmarks/verify_speed/run.py
+	$(BIN)/python benchmarks/trace_speed/run.py
+	$(BIN)/python benchmarks/page_speed/run.py
 
 wheel-check: ## build the wheel, install it in an empty environment elsewhere, rewrite a fixture with it
 	$(PYTHON) tests/wheel_check.py

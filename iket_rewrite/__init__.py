@@ -22,10 +22,13 @@ if TYPE_CHECKING:
         SourceError,
         TargetError,
         ToolError,
+        TraceError,
     )
     from .rewriting.core import Rewrite, rewrite, strip
     from .rewriting.plan import Event, Plan, Site
     from .rewriting.token_format import EventToken, decode_event, encode_event
+    from .tracing.load import load_trace
+    from .tracing.model import Trace
     from .verification.core import verify
     from .verification.report import Finding, Report
 
@@ -39,12 +42,15 @@ _HOMES = {
         "TargetError",
         "MetadataError",
         "CubinError",
+        "TraceError",
         "ToolError",
         "Place",
     ),
     "rewriting.core": ("rewrite", "strip", "Rewrite"),
     "rewriting.plan": ("Plan", "Event", "Site"),
     "rewriting.token_format": ("encode_event", "decode_event", "EventToken"),
+    "tracing.load": ("load_trace",),
+    "tracing.model": ("Trace",),
     "verification.core": ("verify",),
     "verification.report": ("Report", "Finding"),
 }

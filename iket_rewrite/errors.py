@@ -124,6 +124,12 @@ class CubinError(IketError):
     slug = "cubin"
 
 
+class TraceError(IketError):
+    """A trace or an event table can not be read; its producer has to act."""
+
+    slug = "trace"
+
+
 class ToolError(IketError):
     """A program or an optional package is missing or failed; the environment has to change."""
 

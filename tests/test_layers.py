@@ -27,6 +27,8 @@ ROOMS = ["", "rewriting", "verification", "tracing", "capturing", "tilelang", "t
 MAY_USE = {
     "jinja2": ["iket_rewrite.rewriting.render", "iket_rewrite.tracing.page"],
     "pycparser": ["iket_rewrite.rewriting.payloads", "iket_rewrite.rewriting.readback"],
+    "msgspec": ["iket_rewrite.tracing", "iket_rewrite.tracing.export_chrome", "iket_rewrite.tracing.layout"],
+    "perfetto": ["iket_rewrite.tracing.export_perfetto"],
 }
 #: What `import iket_rewrite` must not load: none of it is needed to start.
 HEAVY = [
@@ -35,6 +37,8 @@ HEAVY = [
     "tvm",
     "cuda",
     "numpy",
+    "msgspec",
+    "perfetto",
     "jinja2",
     "pycparser",
     "elftools",
@@ -43,7 +47,7 @@ HEAVY = [
     "dataclasses",
 ]
 #: Packages that an extra brings: where it is not installed, what needs it can not be imported.
-EXTRAS = ["torch", "tilelang", "tvm", "tvm_ffi", "cuda", "numpy", "elftools", "rich", "perfetto", "iket"]
+EXTRAS = ["torch", "tilelang", "tvm", "tvm_ffi", "cuda", "numpy", "msgspec", "elftools", "rich", "perfetto", "iket"]
 
 
 def tree(module: str) -> ast.Module:

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page shows: the data that stands in it, decoded; numbers as text; colours.
 
-const UNITS = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]];
+const UNITS = [
+  ["ns", 1],
+  ["µs", 1e3],
+  ["ms", 1e6],
+  ["s", 1e9],
+];
 
-/** The unit in which times up to this many ns read best. */
-function unitFor(ns) {
-  const size = Math.abs(ns);
-  if (size < 1e4) return UNITS[0];
-  if (size < 1e7) return UNITS[1];
-  return size < 1e10 ? UNITS[2] : UNITS[3];
+/** The unit in which numbers up to this many ns read best beside each other. */
+function unitFor(ns, least = 1e4) {
+  return UNITS.findLast(([, size]) => size === 1 || Math.abs(ns) >= (size / 1e3) * least);
 }
 
 /** A number with thousands apart; at most `digits` decimals, and exactly that many where `fixed`. */
@@ -16,18 +18,25 @@ function number(value, digits = 0, fixed = false) {
   return value.toLocaleString("en-US", { maximumFractionDigits: digits, minimumFractionDigits: fixed ? digits : 0 });
 }
 
-/** A time on its own: exact up to 10 µs, then four digits. */
+/** A time on its own, with at most three decimals. */
 function time(ns) {
-  const [unit, scale] = unitFor(ns);
-  if (scale === 1) return `${number(ns, 1)} ns`;
-  const value = ns / scale;
-  return `${number(value, Math.abs(value) < 100 ? 2 : 1)} ${unit}`;
+  const [unit, size] = unitFor(ns, 1e3);
+  return `${number(ns / size, size === 1 ? 1 : 3)} ${unit}`;
 }
 
 /** A time to the nanosecond. */
 function exactTime(ns) {
-  const short = time(ns);
-  return short.endsWith(" ns") ? short : `${short} (${number(ns, 3)} ns)`;
+  return Math.abs(ns) < 1e3 ? time(ns) : `${time(ns)} (${number(ns, 1)} ns)`;
+}
+
+/** Round steps for an axis: at most `count` in `length` ns, written in the unit that suits times up to `reach`. */
+function ruler(length, count, reach) {
+  const least = length / Math.max(1, count),
+    power = 10 ** Math.floor(Math.log10(least));
+  const step = Math.max(1, power * [1, 2, 5, 10].find((factor) => factor * power >= least));
+  const [unit, size] = unitFor(reach, 2e3);
+  const digits = Math.max(0, Math.ceil(Math.log10(size / step) - 1e-9));
+  return { step, text: (ns) => `${number(ns / size || 0, digits, true)} ${unit}` };
 }
 
 function percent(share) {
@@ -59,6 +68,16 @@ function firstAbove(sorted, limit, low, high) {
   return low;
 }
 
+/** The same where the answer is likely to be near `low`. */
+function nextAbove(sorted, limit, low, high) {
+  let step = 1;
+  while (low + step < high && sorted[low + step - 1] <= limit) {
+    low += step;
+    step *= 2;
+  }
+  return firstAbove(sorted, limit, low, Math.min(high, low + step));
+}
+
 /** One launch, ready to be drawn.  Ranges and markers keep the numbers that they have in the file. */
 class Launch {
   constructor(number, about, raw) {
@@ -84,7 +103,10 @@ class Launch {
     this.#markers(raw);
     this.#lifetimes();
     this.groups = this.#groups();
-    const last = Math.max(this.about.span, this.end.reduce((a, b) => Math.max(a, b), 0));
+    const last = Math.max(
+      this.about.span,
+      this.end.reduce((a, b) => Math.max(a, b), 0),
+    );
     this.span = Math.max(last, 1);
     this.styles = new Set([...this.rangeStyle, ...this.markerStyle]);
   }
@@ -131,7 +153,8 @@ class Launch {
     this.until = Float64Array.from(this.warps.end);
     for (let warp = 0; warp < this.warpCount; warp++) {
       if (this.isRecorded(warp)) continue;
-      let from = Infinity, until = -Infinity;
+      let from = Infinity,
+        until = -Infinity;
       for (let lane = this.warpLanes[warp]; lane < this.warpLanes[warp + 1]; lane++) {
         from = Math.min(from, this.start[this.laneFirst[lane]]);
         until = Math.max(until, this.end[this.laneFirst[lane + 1] - 1]);
@@ -153,7 +176,8 @@ class Launch {
   #groups() {
     const found = [];
     for (let warp = 0; warp < this.warpCount; warp++) {
-      const sm = this.warps.sm[warp], cta = this.cta(warp);
+      const sm = this.warps.sm[warp],
+        cta = this.cta(warp);
       let group = found.at(-1);
       if (!group || group.sm !== sm) found.push((group = { key: `s${warp}`, sm, first: warp, last: warp, ctas: [] }));
       let part = group.ctas.at(-1);
@@ -202,7 +226,7 @@ function known(number) {
 }
 
 // Okabe and Ito's colours, without black; distinct in all common kinds of colour blindness.
-const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442"];
+const PALETTE = ["#56b4e9", "#e69f00", "#009e73", "#0072b2", "#f0e442", "#d55e00", "#cc79a7"];
 const PATTERNS = 3;
 const SHAPES = ["diamond", "triangle", "circle", "square", "cross"];
 
@@ -222,16 +246,17 @@ function luminance(hex) {
 /** Give every style its colour: the declared one, else one by name, after seven with stripes. */
 function paint(styles) {
   const given = new Map();
-  for (const style of [...styles.filter((one) => one.kind !== "mark"), ...styles.filter((one) => one.kind === "mark")]) {
+  for (const style of [
+    ...styles.filter((one) => one.kind !== "mark"),
+    ...styles.filter((one) => one.kind === "mark"),
+  ]) {
     const key = `${style.kind === "mark"} ${style.name}`;
     if (!style.declared && !given.has(key)) given.set(key, given.size);
     const place = given.get(key) ?? 0;
     style.fill = style.declared ?? PALETTE[place % PALETTE.length];
     style.pattern = style.declared ? 0 : Math.floor(place / PALETTE.length) % PATTERNS;
     style.shape = SHAPES[Math.floor(place / PALETTE.length) % SHAPES.length];
-    style.text = luminance(style.fill) > 0.3 ? "#101418" : "#ffffff";
-    // Beside its neighbours of the same colour, a range shows where it begins.
-    style.edge = luminance(style.fill) > 0.3 ? "rgba(0,0,0,.28)" : "rgba(255,255,255,.35)";
+    style.text = luminance(style.fill) > 0.18 ? "#101418" : "#ffffff";
     style.token = style.kind !== "range" && style.kind !== "mark";
   }
 }
@@ -273,13 +298,18 @@ function swatch(style) {
 function shapePath(shape, x, y, size) {
   const small = size * 0.82;
   switch (shape) {
-    case "triangle": return `M${x - size} ${y - small}H${x + size}L${x} ${y + size}Z`;
-    case "circle": return `M${x - small} ${y}a${small} ${small} 0 1 0 ${2 * small} 0a${small} ${small} 0 1 0 ${-2 * small} 0Z`;
-    case "square": return `M${x - small} ${y - small}h${2 * small}v${2 * small}h${-2 * small}Z`;
+    case "triangle":
+      return `M${x - size} ${y - small}H${x + size}L${x} ${y + size}Z`;
+    case "circle":
+      return `M${x - small} ${y}a${small} ${small} 0 1 0 ${2 * small} 0a${small} ${small} 0 1 0 ${-2 * small} 0Z`;
+    case "square":
+      return `M${x - small} ${y - small}h${2 * small}v${2 * small}h${-2 * small}Z`;
     case "cross": {
-      const arm = size * 0.38, leg = size - arm;
+      const arm = size * 0.38,
+        leg = size - arm;
       return `M${x - arm} ${y - size}h${2 * arm}v${leg}h${leg}v${2 * arm}h${-leg}v${leg}h${-2 * arm}v${-leg}h${-leg}v${-2 * arm}h${leg}Z`;
     }
-    default: return `M${x} ${y - size}L${x + size} ${y}L${x} ${y + size}L${x - size} ${y}Z`;
+    default:
+      return `M${x} ${y - size}L${x + size} ${y}L${x} ${y + size}L${x - size} ${y}Z`;
   }
 }

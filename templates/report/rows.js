@@ -6,13 +6,19 @@
 
 const AXIS = 28;
 const LANE = 18;
-const MARKS = 11;
+const MARKS = 12;
 const HEADER = 22;
 const PAD = 3;
 /** All rows are open at first where they are not higher than this together. */
 const OPEN_HEIGHT = 1400;
 /** How high a strip is, by how many there are at most. */
-const STRIPS = [[4, 7], [8, 5], [16, 4], [32, 2], [Infinity, 1]];
+const STRIPS = [
+  [4, 7],
+  [8, 5],
+  [16, 4],
+  [32, 2],
+  [Infinity, 1],
+];
 
 class Rows {
   constructor(launch) {
@@ -48,7 +54,8 @@ class Rows {
   /** Open what hides a warp; say whether anything did. */
   open(warp) {
     const holds = (group) => warp >= group.first && warp < group.last;
-    const group = this.launch.groups.find(holds), cta = group.ctas.find(holds);
+    const group = this.launch.groups.find(holds),
+      cta = group.ctas.find(holds);
     const hidden = this.shut.delete(group.key);
     const closed = this.shut.delete(cta.key) && !this.single;
     if (hidden || closed) this.layOut();
@@ -99,10 +106,12 @@ class Rows {
   strips(row) {
     let found = this.known.get(row.key);
     if (found) return found;
-    const { from, until } = this.launch, { first, last } = row;
+    const { from, until } = this.launch,
+      { first, last } = row;
     const order = Array.from({ length: last - first }, (_, place) => first + place);
     order.sort((a, b) => from[a] - from[b] || a - b);
-    const busy = [], of = new Int32Array(last - first);
+    const busy = [],
+      of = new Int32Array(last - first);
     for (const warp of order) {
       // Warps that live one after the other share a strip.
       let strip = busy.findIndex((end) => end <= from[warp]);

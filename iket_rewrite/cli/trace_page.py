@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iket-trace report` and `iket-trace open`: the page of a trace as a file, or served to a browser."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..tracing.model import Trace
+
+
+def page_options(result: argparse.ArgumentParser) -> None:
+    """Add what both subcommands take beside the options of reading a trace."""
+    result.add_argument("--title", default="", metavar="TEXT", help="title of the page; the files' names without it")
+    result.add_argument(
+        "--limit", type=_limit, metavar="N", help="draw at most N ranges, markers and warps (300000); tables count all"
+    )
+
+
+def report_options(result: argparse.ArgumentParser) -> None:
+    """Add the options of `report`."""
+    result.add_argument("-o", "--output", required=True, metavar="OUT.html", help="the page; - for standard output")
+    page_options(result)
+
+
+def open_options(result: argparse.ArgumentParser) -> None:
+    """Add the options of `open`."""
+    result.add_argument("--port", type=_port, default=0, metavar="N", help="port on 127.0.0.1; any free one without")
+    result.add_argument("--no-browser", action="store_true", help="print the address and start no browser")
+    page_options(result)
+
+
+def write_report(options: argparse.Namespace, trace: Trace) -> int:
+    """Write the page; return the exit code."""
+    from .output import write_atomically
+
+    page = _page(options, trace).encode("utf-8")
+    write_atomically(options.output, page)
+    if options.output != "-":
+        print(f"{options.output}: {len(page):,} bytes; open it in any browser, it needs no network")
+    return 0
+
+
+def open_page(options: argparse.Namespace, trace: Trace) -> int:
+    """Serve the page until the user ends it; return the exit code."""
+    from .page_server import PageServer
+
+    with PageServer(_page(options, trace), options.port) as server:
+        try:
+            print(f"{server.url}\nCtrl+C ends it", flush=True)
+            if not options.no_browser:
+                _open_browser(server.url, server.server_port)
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print()
+    return 0
+
+
+def _page(options: argparse.Namespace, trace: Trace) -> str:
+    from ..tracing.page import render_page
+    from .tables import progress
+
+    limit = {} if options.limit is None else {"limit": options.limit}
+    with progress("drawing") as advance:
+        return render_page(trace, kernel=options.kernel, title=options.title, progress=advance, **limit)
+
+
+def _open_browser(url: str, port: int) -> None:
+    # Without a display the standard library would start a browser in this very terminal.
+    shown = sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
+    if shown:
+        import webbrowser
+
+        shown = webbrowser.open(url)
+    if not shown:
+        import socket
+
+        print(
+            f"no browser can be started here; on your own machine run\n  ssh -L {port}:127.0.0.1:{port} "
+            f"{socket.gethostname()}\nand open the address there",
+            flush=True,
+        )
+
+
+def _limit(text: str) -> int:
+    value = int(text.replace(",", "").replace("_", ""))
+    if value < 1:
+        raise ValueError
+    return value
+
+
+def _port(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 1 << 16:
+        raise ValueError
+    return value
