@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check -q install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format type test-gpu test-parsers fixtures bench wheel-check clean
+.PHONY: help demo test check lint format type test-gpu test-tilelang test-parsers fixtures bench wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ type: $(VENV)/.test ## check types
 
 test-gpu: $(VENV)/.test ## run the tests that need a GPU
 	$(BIN)/python -m pytest -m gpu tests/gpu
+
+test-tilelang: $(VENV)/.test ## run the tests of the TileLang frontend, which is unfinished
+	$(BIN)/python -m pytest -o addopts="-ra --strict-markers --import-mode=importlib" tests/tilelang_frontend
 
 test-parsers: $(VENV)/.test ## compare with the official parsers of older runtimes (downloads them)
 	$(BIN)/python tests/fetch_parsers.py

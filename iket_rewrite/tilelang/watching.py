@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notice kernels that a session meets but did not compile: they hold other events than it asks for, or none.
+
+TileLang keeps kernels in three places: in its kernel cache (memory and disk), in each function decorated with
+`tilelang.jit`, and in the autotuner.  The callback is called for none of those.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ..errors import MetadataError
+from ..rewriting.readback import read_events
+from ..rewriting.scan import holds_metadata
+from ..rewriting.token_format import PREFIX, TILELANG_PREFIX, EventToken, TokenError, read_tilelang_token, read_token
+from ..source import Source
+from . import active, compat
+from .active import Scope
+from .faults import VerificationError
+from .patching import Patch
+from .places import tell
+
+_users = 0
+#: How many events a message names.
+_SHOWN = 4
+
+
+def start() -> None:
+    """Begin, or note one more session.  Callers hold the package's lock."""
+    global _users  # noqa: PLW0603  (classes of TileLang are one per process)
+    if _users == 0:
+        for patch in _PATCHES:
+            patch.start()
+    _users += 1
+
+
+def stop() -> None:
+    """Note one session less, and end with the last.  Callers hold the package's lock."""
+    global _users  # noqa: PLW0603
+    _users -= 1
+    if _users == 0:
+        for patch in reversed(_PATCHES):
+            patch.stop()
+
+
+def tokens_of(program: Any) -> list[EventToken]:
+    """Return what the annotations in a program's IR say, ours and TileLang's, each once."""
+    found: dict[str, EventToken] = {}
+
+    def see(node: Any) -> None:
+        if not isinstance(node, compat.StringImm):
+            return
+        text = str(node.value)
+        read = read_token if text.startswith(PREFIX) else read_tilelang_token
+        if text.startswith((PREFIX, TILELANG_PREFIX)) and text not in found:
+            try:
+                found[text] = read(text)
+            except TokenError:
+                # Whoever compiles it is told.
+                return
+
+    body = getattr(program, "body", None)
+    if body is not None:
+        compat.visit(body, see)
+    return list(found.values())
+
+
+# --- What stands in for TileLang's methods ----------------------------------------------------------------------
+
+
+def _from_cache(original: Any, cache: Any, *arguments: Any, **options: Any) -> Any:
+    scopes = active.scopes()
+    before = len(scopes[-1].kernels) if scopes else 0
+    kernel = original(cache, *arguments, **options)
+    if scopes and not _compiled_here(scopes[-1], before):
+        _judge(kernel, scopes, "it came from TileLang's kernel cache", "leave disable_cache at True")
+        if any(scope.verify for scope in scopes) and tokens_of(kernel.prim_func):
+            raise VerificationError(
+                f"the kernel {_name(kernel)} came from TileLang's kernel cache: its binary was not verified",
+                kernels=(_name(kernel),),
+                remedy="leave disable_cache at True",
+            )
+    return kernel
+
+
+def _called(original: Any, function: Any, *arguments: Any, **options: Any) -> Any:
+    result = original(function, *arguments, **options)
+    if isinstance(result, compat.JITKernel):
+        _judge_kept(result)
+    return result
+
+
+def _launched(original: Any, kernel: Any, *arguments: Any, **options: Any) -> Any:
+    _judge_kept(kernel)
+    return original(kernel, *arguments, **options)
+
+
+_PATCHES = [
+    Patch(compat.KernelCache, "cached", _from_cache),
+    Patch(compat.JITImpl, "__call__", _called),
+    Patch(compat.JITKernel, "__call__", _launched),
+]
+
+
+def _compiled_here(scope: Scope, before: int) -> bool:
+    """Say whether this thread has compiled something since the session had so many records."""
+    here = threading.get_ident()
+    return any(record.thread == here for record in scope.kernels[before:])
+
+
+def _judge_kept(kernel: Any) -> None:
+    scopes = active.scopes()
+    if scopes:
+        _judge(
+            kernel,
+            scopes,
+            "it was compiled outside of this session; a function decorated with tilelang.jit, and the autotuner, keep "
+            "what they have compiled",
+            "compile inside the session",
+        )
+
+
+def _judge(kernel: Any, scopes: list[Scope], why: str, remedy: str) -> None:
+    """Warn where a kernel holds other events than its session asks for."""
+    scope = scopes[-1]
+    with active.lock:
+        if kernel in scope.judged:
+            return
+        scope.judged.add(kernel)
+        compiled = {record.source for record in scope.kernels}
+    text = str(kernel.kernel_source or "")
+    if text in compiled:
+        return
+    tokens = tokens_of(kernel.prim_func)
+    if not tokens:
+        return
+    fault = _fault(text, tokens, scope.settings.runtime_payloads)
+    if fault:
+        with active.lock:
+            for one in scopes:
+                one.stale.append(_name(kernel))
+        tell(f"the kernel {_name(kernel)} {fault}: {why}\n  fix: {remedy}")
+
+
+def _fault(text: str, tokens: list[EventToken], payloads: bool) -> str:
+    """Say what is wrong with the events of a kernel's source, or return an empty string."""
+    source = Source(text, "<kernel>")
+    if not holds_metadata(source):
+        names = list(dict.fromkeys(token.name for token in tokens if token.name is not None))
+        shown = ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
+        return f"is annotated with {shown}, and has no events"
+    if not any(token.payload for token in tokens):
+        return ""
+    try:
+        recorded = any(event.payload for event in read_events(source)[1])
+    except MetadataError:
+        return "has events that can not be read"
+    if recorded == payloads:
+        return ""
+    return f"{'records' if recorded else 'does not record'} payloads, other than this session"
+
+
+def _name(kernel: Any) -> str:
+    attributes = getattr(getattr(kernel, "prim_func", None), "attrs", None)
+    return str(attributes.get("global_symbol", "<unnamed>")) if attributes else "<unnamed>"
