@@ -82,6 +82,7 @@ def carrying(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a callback whose errors arrive as they were raised."""
 
     def callback(*arguments: Any) -> Any:
+        _last.error = None
         try:
             return function(*arguments)
         except Exception as error:

@@ -75,7 +75,7 @@ def _from_cache(original: Any, cache: Any, *arguments: Any, **options: Any) -> A
     kernel = original(cache, *arguments, **options)
     if scopes and not _compiled_here(scopes[-1], before):
         _judge(kernel, scopes, "it came from TileLang's kernel cache", "leave disable_cache at True")
-        if any(scope.verify for scope in scopes) and tokens_of(kernel.prim_func):
+        if any(scope.verify for scope in scopes) and tokens_of(kernel.prim_func) and not _verified(kernel, scopes):
             raise VerificationError(
                 f"the kernel {_name(kernel)} came from TileLang's kernel cache: its binary was not verified",
                 kernels=(_name(kernel),),
@@ -101,6 +101,11 @@ _PATCHES = [
     Patch(compat.JITImpl, "__call__", _called),
     Patch(compat.JITKernel, "__call__", _launched),
 ]
+
+
+def _verified(kernel: Any, scopes: list[Scope]) -> bool:
+    text = str(kernel.kernel_source or "")
+    return any(record.source == text and record.report is not None for record in scopes[-1].kernels)
 
 
 def _compiled_here(scope: Scope, before: int) -> bool:

@@ -7,10 +7,12 @@ import inspect
 import threading
 
 import pytest
+import tilelang
 import tilelang.language as T
+import torch
 from tilelang.tools.cuda import iket as theirs
 from tilelang_frontend import kernels
-from tilelang_frontend.support import build, check_declarations, check_records, lower
+from tilelang_frontend.support import build, check_declarations, check_records, lower, target
 
 import iket_rewrite
 from iket_rewrite import tilelang as iket
@@ -130,6 +132,19 @@ def test_a_mark_takes_a_colour_for_the_table_and_a_warning_says_that_records_hav
     with pytest.warns(iket.IketWarning, match="kernel_kernel: a mark has no colour"), iket.session() as session:
         lower(kernel)
     assert session.kernels[0].table["events"][0]["color"] == "#00ff00"
+
+
+def test_annotations_of_a_kernel_in_tilelangs_eager_style():
+    @tilelang.jit(target=target())
+    def eager(A, block: int = 128):
+        n = T.const("n")
+        A: T.Tensor[[n], T.float32]
+        with T.Kernel(n // block, threads=block) as bx:
+            tx = T.get_thread_binding(0)
+            with iket.range("eager", payload=bx):
+                A[bx * block + tx] = A[bx * block + tx] + T.float32(1)
+
+    assert events(eager.get_tir(torch.empty(256))) == [("range", "eager", "i32")]
 
 
 # --- Nesting ----------------------------------------------------------------------------------------------------

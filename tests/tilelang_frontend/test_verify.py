@@ -216,7 +216,8 @@ def test_a_kernel_from_the_cache_is_not_verified_and_that_is_an_error():
             compile_(program)
     assert caught.value.kernels == ("small",)
     with iket.session(disable_cache=False, verify=True):
-        compile_(kernels.small("not in the cache"))
+        first = compile_(kernels.small("not in the cache"))
+        assert compile_(kernels.small("not in the cache")) is first
 
 
 def test_lowering_alone_has_no_binary_to_verify():
