@@ -8,17 +8,18 @@ Looked for in this order: the variable that names the tool (`IKET_NVDISASM`, `IK
 from __future__ import annotations
 
 import os
-import select
-import shutil
+import selectors
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import IO
 
-from ..errors import ToolError
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from ..errors import ToolError
 
 _WHEELS = {"nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 #: Where the wheels of CUDA 13 and of CUDA 12 keep their programs, below site-packages.
@@ -26,6 +27,13 @@ _WHEEL_FOLDERS = ("nvidia/cu13/bin", "nvidia/cuda_nvdisasm/bin", "nvidia/cuda_cu
 #: Seconds after which a tool counts as hanging; a file of 5 MB takes it six.
 TIMEOUT = float(os.environ.get("IKET_TOOL_TIMEOUT", "300"))
 _CHUNK = 1 << 16
+
+
+def _fault(message: str, *, remedy: str = "") -> ToolError:
+    # Imported here: `iket-verify` starts nvdisasm first and imports while it works.
+    from ..errors import ToolError
+
+    return ToolError(message, remedy=remedy)
 
 
 @cache
@@ -38,24 +46,32 @@ def find_tool(name: str) -> str:
     variable = f"IKET_{name.upper()}"
     named = os.environ.get(variable)
     if named:
-        if shutil.which(named) is None:
-            raise ToolError(f"{variable} names {named}, which can not be run")
+        if _on_path(named) is None:
+            raise _fault(f"{variable} names {named}, which can not be run")
         return named
-    for candidate in (_in_wheel(name), shutil.which(name), *_in_toolkits(name)):
-        if candidate and os.access(candidate, os.X_OK):
-            return str(candidate)
-    raise ToolError(f"{name} is not installed", remedy=f"pip install {_WHEELS[name]}, or set {variable} to its path")
+    found = _in_wheel(name) or _on_path(name) or _in_toolkits(name)
+    if found is None:
+        raise _fault(f"{name} is not installed", remedy=f"pip install {_WHEELS[name]}, or set {variable} to its path")
+    return found
 
 
 def _in_wheel(name: str) -> str | None:
     """Look where the wheels put it; asking the packaging metadata would take longer than the tool's start."""
     paths = (os.path.join(entry, folder, name) for entry in sys.path for folder in _WHEEL_FOLDERS)
-    return next((path for path in paths if os.path.isfile(path)), None)
+    return next((path for path in paths if os.access(path, os.X_OK)), None)
 
 
-def _in_toolkits(name: str) -> list[str]:
+def _on_path(name: str) -> str | None:
+    # Imported here: it takes as long as half of Python's start, and most machines have the wheel.
+    import shutil
+
+    return shutil.which(name)
+
+
+def _in_toolkits(name: str) -> str | None:
     roots = (os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH"))
-    return [os.path.join(root, "bin", name) for root in roots if root]
+    paths = (os.path.join(root, "bin", name) for root in roots if root)
+    return next((path for path in paths if os.access(path, os.X_OK)), None)
 
 
 class RunningTool:
@@ -70,14 +86,13 @@ class RunningTool:
         self.command = list(command)
         self._name = os.path.basename(self.command[0])
         self._deadline = time.monotonic() + TIMEOUT
-        # Complaints go to a file, so that no second pipe can fill while the first one is read.
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (closed with this object)
+        self._complaints = bytearray()
         try:
             self._process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, cwd=folder
+                self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder
             )
         except OSError as error:
-            raise ToolError(f"{self.command[0]} can not be started: {error.strerror or error}") from None
+            raise _fault(f"{self.command[0]} can not be started: {error.strerror or error}") from None
 
     def chunks(self) -> Iterator[bytes]:
         """Yield what the tool prints, as it comes.
@@ -86,22 +101,35 @@ class RunningTool:
             ToolError: it failed, or did not end in time.
         """
         assert self._process.stdout is not None
-        handle = self._process.stdout.fileno()
-        while True:
-            ready, _, _ = select.select([handle], [], [], max(0.0, self._deadline - time.monotonic()))
-            if not ready:
-                self.stop()
-                raise ToolError(
-                    f"{self._name} did not end within {TIMEOUT:.1f} s",
-                    remedy="set IKET_TOOL_TIMEOUT to more seconds, or try another release of it",
-                )
-            data = os.read(handle, _CHUNK)
-            if not data:
-                break
-            yield data
+        assert self._process.stderr is not None
+        printed, complained = self._process.stdout.fileno(), self._process.stderr.fileno()
+        # Both are read as they come, so that neither pipe can fill while the other is waited for.
+        with selectors.DefaultSelector() as ready:
+            ready.register(printed, selectors.EVENT_READ)
+            ready.register(complained, selectors.EVENT_READ)
+            while ready.get_map():
+                events = ready.select(max(0.0, self._deadline - time.monotonic()))
+                if not events or (time.monotonic() > self._deadline and self._process.poll() is None):
+                    self._give_up()
+                for key, _ in events:
+                    data = os.read(key.fd, _CHUNK)
+                    if not data:
+                        ready.unregister(key.fd)
+                    elif key.fd == printed:
+                        yield data
+                    else:
+                        self._complaints += data
         code = self._process.wait()
+        self.stop()
         if code != 0:
-            raise ToolError(f"{self._name} failed with status {code}: {self._complaint() or 'it said nothing'}")
+            raise _fault(f"{self._name} failed with status {code}: {self._complaint() or 'it said nothing'}")
+
+    def _give_up(self) -> NoReturn:
+        self.stop()
+        raise _fault(
+            f"{self._name} did not end within {TIMEOUT:.1f} s",
+            remedy="set IKET_TOOL_TIMEOUT to more seconds, or try another release of it",
+        )
 
     def result(self) -> bytes:
         """Wait for the end and return everything that it printed.
@@ -112,16 +140,16 @@ class RunningTool:
         return b"".join(self.chunks())
 
     def stop(self) -> None:
-        """End the tool, if it still runs."""
+        """End the tool, if it still runs, and let go of its pipes."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
 
     def _complaint(self) -> str:
-        self._errors.seek(0)
-        text = self._errors.read().decode("utf-8", "replace").strip()
+        text = self._complaints.decode("utf-8", "replace")
         return " ".join(text.split())[-500:]
 
 
