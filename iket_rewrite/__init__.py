@@ -11,8 +11,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .building.program import Program, rewrite_program
+    from .capturing.around_command import profile
+    from .capturing.in_process import Captured, capture
+    from .capturing.results import ProfileResult
+    from .capturing.workload import run
     from .errors import (
         AnnotationError,
+        CaptureError,
+        CaptureWarning,
         CubinError,
         IketError,
         MetadataError,
@@ -25,7 +32,8 @@ if TYPE_CHECKING:
         TraceError,
     )
     from .rewriting.core import Rewrite, rewrite, strip
-    from .rewriting.plan import Event, Plan, Site
+    from .rewriting.event import Event
+    from .rewriting.plan import Plan, Site
     from .rewriting.token_format import EventToken, decode_event, encode_event
     from .tracing.load import load_trace
     from .tracing.model import Trace
@@ -33,6 +41,7 @@ if TYPE_CHECKING:
     from .verification.report import Finding, Report
 
 _HOMES = {
+    "building.program": ("rewrite_program", "Program"),
     "errors": (
         "IketError",
         "SourceError",
@@ -44,10 +53,17 @@ _HOMES = {
         "CubinError",
         "TraceError",
         "ToolError",
+        "CaptureError",
+        "CaptureWarning",
         "Place",
     ),
+    "capturing.around_command": ("profile",),
+    "capturing.in_process": ("capture", "Captured"),
+    "capturing.results": ("ProfileResult",),
+    "capturing.workload": ("run",),
     "rewriting.core": ("rewrite", "strip", "Rewrite"),
-    "rewriting.plan": ("Plan", "Event", "Site"),
+    "rewriting.event": ("Event",),
+    "rewriting.plan": ("Plan", "Site"),
     "rewriting.token_format": ("encode_event", "decode_event", "EventToken"),
     "tracing.load": ("load_trace",),
     "tracing.model": ("Trace",),

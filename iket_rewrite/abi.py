@@ -228,3 +228,47 @@ PRE_HOPPER_OFFSET = 0x20
 CLUSTER_STRIDE = 0x1000000
 #: The globaltimer's tick on sm_90 and newer; its low five bits carry a NativeDump id.
 TIMER_TICK_NS = 32
+
+# --- Sessions inside the process ----------------------------------------------------------------------------------
+# Source: the header iket_profiling_session.h, which the runtime ships from release 4.8.0 on.
+
+#: The major version that we speak; a minor one only adds.
+SESSION_API_MAJOR = 1
+#: The first release that exports sessions.
+SESSION_FIRST_RELEASE = "4.8.0"
+#: The first release of the runtime that was ever tried.
+RUNTIME_FIRST_RELEASE = "4.6.0"
+#: Size of the options' prefix of version 1.0, which every later runtime accepts, and the offsets of its fields.
+SESSION_OPTIONS_SIZE = 56
+SESSION_OPTIONS_OFFSETS = {
+    "struct_size": 0,
+    "flags": 4,
+    "max_ts_per_warp": 8,
+    "device_buffer_size": 16,
+    "profiled_cuda_contexts": 24,
+    "num_profiled_cuda_contexts": 32,
+    "enabled_cluster": 40,
+    "log_level": 48,
+}
+SESSION_CLUSTER_SIZE = 8
+SESSION_FLAG_ENABLE_CLUSTER = 1 << 0
+SESSION_FLAG_DEFER_TRACE_READBACK = 1 << 1
+SESSION_FLAG_WARP_LIFETIME_ONLY = 1 << 2
+SESSION_LOG_WARN = 1
+SESSION_SUCCESS = 0
+#: What the other results are called.
+SESSION_RESULTS = {
+    1: "INVALID_ARGUMENT",
+    2: "FEATURE_NOT_SUPPORTED",
+    3: "NOT_IMPLEMENTED",
+    4: "NOT_INSTRUMENTED",
+    5: "UNKNOWN_ERROR",
+    6: "INVALID_EVENT_RECORD",
+    7: "NO_INSTRUMENT_CONFIG",
+    8: "INVALID_STATE",
+    9: "DUPLICATE_OPERATION",
+    13: "IO_ERROR",
+    14: "INTERNAL_ERROR",
+}
+#: Highest index of a cluster in x, y and z: 32, 16 and 16 bits.
+CLUSTER_INDEX_HIGHEST = (2**32 - 1, 2**16 - 1, 2**16 - 1)

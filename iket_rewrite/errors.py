@@ -134,3 +134,31 @@ class ToolError(IketError):
     """A program or an optional package is missing or failed; the environment has to change."""
 
     slug = "tool"
+
+
+class CaptureWarning(UserWarning):
+    """A capture is there, but something is missing from it."""
+
+
+class CaptureError(IketError):
+    """No trace could be captured; each way in which that happens has its own slug (docs/capture.md lists them).
+
+    Attributes:
+        output: the end of what the profiled program printed, or an empty string.
+    """
+
+    slug = "capture"
+
+    def __init__(self, message: str, *, slug: str, remedy: str = "", exit_code: int = 2, output: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.slug = slug
+        self.exit_code = exit_code
+        self.output = output
+
+    def __str__(self) -> str:
+        parts = [self.message]
+        if self.output:
+            parts += ["  the end of its output:", *(f"  | {line}" for line in self.output.splitlines())]
+        if self.remedy:
+            parts.append(f"  fix: {self.remedy}")
+        return "\n".join(parts)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The budget of events per warp: whether it was enough, and what to ask for where it was not.
+
+The runtime drops the whole record of a warp that has more events than its budget, so a warp is in the trace whole or
+not at all.  What tells is the runtime's own words, and warps that a launch had and the trace has not.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import CaptureWarning
+from .messages import Dropped, dropped_warps
+
+if TYPE_CHECKING:
+    from ..tracing.model import Trace
+
+#: How much larger a budget is proposed where nothing tells how many events there were.
+_STEP = 4
+_WARP = 32
+
+
+def dropped(messages: Sequence[str]) -> list[Dropped]:
+    """Return the warps that the runtime says it dropped."""
+    return dropped_warps(messages)
+
+
+def warn_of_dropped(messages: Sequence[str], *, how: str = "max_events_per_warp=", stacklevel: int = 4) -> None:
+    """Warn of every kernel whose warps had more events than the budget allows."""
+    for one in dropped_warps(messages):
+        warnings.warn(
+            f"{one.warps} warps of {one.kernel} are missing from the trace: each had more than {one.budget} events; "
+            f"capture again with {how}{_STEP * one.budget}, or more: each event is one, a range is two",
+            CaptureWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def warn_of_missing_warps(trace: Trace, *, already: bool = False) -> None:
+    """Warn of launches of which some warps are in the trace and some are not; `already`: the runtime said so."""
+    for launch, kernel in [] if already else enumerate(trace.launches.kernel):
+        missing, there = _missing(trace, launch)
+        if missing > 0 and there > 0:
+            warnings.warn(
+                f"{missing} of {missing + there} warps of {kernel} are missing from the trace: they may have had more "
+                f"events than the budget allows; capture again with a larger max_events_per_warp",
+                CaptureWarning,
+                stacklevel=4,
+            )
+
+
+def _missing(trace: Trace, launch: int) -> tuple[int, int]:
+    """Return how many warps of a launch are not in the trace, and how many are."""
+    tables = trace.launches
+    grid, block = tables.grid[launch], tables.block[launch]
+    there = trace.launches.warps_of(launch)
+    recorded = int(trace.warps.recorded[there].sum())
+    if tables.single_cluster[launch] or not grid.all() or not block.all():
+        # One cluster only, or an older file that does not say.
+        return 0, recorded
+    blocks, threads = int(grid.prod()), int(block.prod())
+    return blocks * (-(-threads // _WARP)) - recorded, recorded
+
+
+def advice(recommended: int | None) -> str:
+    """Return the words for a number that the sizing pass of run-iket found, or an empty text."""
+    return "" if recommended is None else f"the sizing pass counted up to {recommended} events per warp"
