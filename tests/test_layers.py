@@ -22,7 +22,7 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 #: Rooms from the inside out: a module imports its own room and those before it, never one behind it.
-ROOMS = ["", "rewriting", "verification", "tracing", "capturing", "tilelang", "tirx", "cli"]
+ROOMS = ["", "rewriting", "verification", "building", "tracing", "capturing", "tilelang", "tirx", "cli"]
 #: Which packages of others a module may use, beside the standard library; "" is every module.
 MAY_USE = {
     "jinja2": ["iket_rewrite.rewriting.render", "iket_rewrite.tracing.page"],

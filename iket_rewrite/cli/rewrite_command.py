@@ -15,6 +15,7 @@ examples:
   iket-rewrite kernel.cu                        write kernel.iket.cu
   iket-rewrite kernel.cu -o - | nvcc -x cu -    write to standard output
   iket-rewrite kernel.cu --list                 show the table of events
+  iket-rewrite a.cu b.cu -I include -o overlay  sources with the annotated headers that they include
   nvcc -I"$(iket-rewrite --print-include-dir)" kernel.iket.cu
 
 exit codes: 0 fine; 1 annotation errors, or --check found a difference; 2 wrong usage or unreadable input
@@ -30,7 +31,20 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument("files", nargs="*", metavar="FILE", help="a source; - is standard input")
-    result.add_argument("-o", "--output", metavar="OUT", help="output file, - for standard output (one input only)")
+    result.add_argument(
+        "-o", "--output", metavar="OUT", help="output file, - for standard output; of several inputs, a folder"
+    )
+    result.add_argument(
+        "-I",
+        dest="include_dirs",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="rewrite the annotated headers that are included too, looking for them here; the output is a folder",
+    )
+    result.add_argument(
+        "--plan", metavar="PLAN.json", help="keep the ids of events in this file, and add new events to it"
+    )
     result.add_argument(
         "--arch", metavar="ARCH", help="architecture to warn about, e.g. sm_90a; never changes the text"
     )
@@ -77,8 +91,10 @@ def _main(options: argparse.Namespace) -> int:
         raise OptionError("no input", remedy="name a source file, or - for standard input; --help shows examples")
     if options.files.count("-") > 1:
         raise OptionError("standard input can be read only once")
-    if len(options.files) > 1 and (options.output is not None or options.events is not None):
-        raise OptionError("-o and --events take one input", remedy="run the command once per file")
+    if _is_program(options):
+        from .rewrite_overlay import run_program
+
+        return run_program(options)
     if options.output == "-" and options.events == "-":
         raise OptionError("-o and --events can not both be standard output")
     if options.json and not options.list:
@@ -100,6 +116,13 @@ def _main(options: argparse.Namespace) -> int:
         return max(job.check() for job in jobs)
     write_jobs(jobs)
     return 0
+
+
+def _is_program(options: argparse.Namespace) -> bool:
+    """Say whether the inputs are one program, whose output is a folder."""
+    several = len(options.files) > 1 and (options.output is not None or options.events is not None)
+    folder = options.output is not None and (options.output.endswith("/") or os.path.isdir(options.output))
+    return bool(options.include_dirs or options.plan is not None or several or folder)
 
 
 def _output_of(path: str, options: argparse.Namespace) -> str:

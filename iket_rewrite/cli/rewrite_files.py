@@ -51,7 +51,7 @@ class Job:
         """Return what is to be written: the output, and the table where one was asked for."""
         files = [(self.output, self.result.text)]
         if self.options.events is not None:
-            files.append((self.options.events, _json(event_table(self.result.plan))))
+            files.append((self.options.events, table_bytes(event_table(self.result.plan))))
         return files
 
     def check(self) -> int:
@@ -71,13 +71,9 @@ class Job:
         self.warn()
         table = self._table()
         if self.options.json:
-            write_all([("-", _json(table))])
+            write_all([("-", table_bytes(table))])
             return 0
-        rows = [_row(event) for event in table["events"]]
-        widths = [max(len(row[index]) for row in [list(_COLUMNS), *rows]) for index in range(len(_COLUMNS))]
-        print(f"{self.path}: {table['method']}, {len(rows)} event{'' if len(rows) == 1 else 's'}")
-        for row in [list(_COLUMNS), *rows]:
-            print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print_events(self.path, table)
         return 0
 
     def _table(self) -> dict[str, Any]:
@@ -131,7 +127,17 @@ def write_jobs(jobs: Sequence[Job]) -> None:
             print(job.summary(), file=sys.stderr)
 
 
-def _json(table: dict[str, Any]) -> bytes:
+def print_events(name: str, table: dict[str, Any]) -> None:
+    """Print a table of events."""
+    rows = [_row(event) for event in table["events"]]
+    widths = [max(len(row[index]) for row in [list(_COLUMNS), *rows]) for index in range(len(_COLUMNS))]
+    print(f"{name}: {table['method']}, {len(rows)} event{'' if len(rows) == 1 else 's'}")
+    for row in [list(_COLUMNS), *rows]:
+        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def table_bytes(table: dict[str, Any]) -> bytes:
+    """Return a table as JSON."""
     # A path that is not UTF-8 holds lone surrogates, which JSON escapes as Python does.
     return (json.dumps(table, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..abi import EventKind, PayloadType
+from ..errors import Place
 from .scan import Call
 
 
@@ -147,8 +148,13 @@ class Annotation(NamedTuple):
         return self.at.start + len(self.at.callee)
 
     @property
+    def place(self) -> Place:
+        """Return where that call stands, for messages."""
+        return self.at.source.place(self.start, self.end)
+
+    @property
     def name_span(self) -> tuple[int, int]:
-        """Return the logical span to underline in messages."""
+        """Return the logical span to underline in messages, in the text of the annotation itself."""
         start, end = self.meaning.name_span
         return self.call.start + start, self.call.start + end
 

@@ -21,7 +21,7 @@ from .scan import Scan, defines, holds_metadata, scan
 from .wrappers import resolve
 
 #: With this the header leaves its first names to whoever defined them before: calls of those are not ours.
-_ONLY_SECOND_PREFIX = "IKETR_ONLY"
+ONLY_SECOND_PREFIX = "IKETR_ONLY"
 #: Byte order marks of encodings that no compiler of CUDA reads.
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 PRE_HOPPER = ("off", "rank0")
@@ -78,11 +78,7 @@ def rewrite(
         PlanError: annotations contradict each other, or exceed the method.
         OptionError: an option is unknown.
     """
-    if method not in METHODS:
-        raise OptionError(f"unknown method {method!r}", remedy=f"choose one of {', '.join(METHODS)}")
-    if pre_hopper not in PRE_HOPPER:
-        raise OptionError(f"unknown pre_hopper {pre_hopper!r}", remedy=f"choose one of {', '.join(PRE_HOPPER)}")
-    target_warnings = targets.warnings(target, pre_hopper=pre_hopper == "rank0") if target is not None else ()
+    target_warnings = check_options(method, pre_hopper, target)
     text = _open(source, path)
     if holds_metadata(text):
         return Rewrite(source, False, EMPTY, _instrumented(text), instrumented=True)
@@ -91,12 +87,25 @@ def rewrite(
     if not named:
         notices = doubts + _unread(source, text.path)
         return Rewrite(source, False, EMPTY, notices)
-    scopes.check(text, named)
-    steady = SteadyParameters(text.logical, scanned.kernel_ends)
-    plan = make_plan(text, named, steady, method=method, runtime_payloads=runtime_payloads)
+    scopes.check(named)
+    steady = {text: SteadyParameters(text.logical, scanned.kernel_ends)}
+    plan = make_plan(named, steady, method=method, runtime_payloads=runtime_payloads)
     edits = rewrite_edits(text, plan, pre_hopper=pre_hopper == "rank0")
     result = text.encode(splice(text.text, edits))
     return Rewrite(result, True, plan, target_warnings + doubts + plan.warnings)  # type: ignore[arg-type]
+
+
+def check_options(method: str, pre_hopper: str, target: str | None) -> tuple[Notice, ...]:
+    """See that the options exist; return what there is to say about the target.
+
+    Raises:
+        OptionError: an option is unknown.
+    """
+    if method not in METHODS:
+        raise OptionError(f"unknown method {method!r}", remedy=f"choose one of {', '.join(METHODS)}")
+    if pre_hopper not in PRE_HOPPER:
+        raise OptionError(f"unknown pre_hopper {pre_hopper!r}", remedy=f"choose one of {', '.join(PRE_HOPPER)}")
+    return targets.warnings(target, pre_hopper=pre_hopper == "rank0") if target is not None else ()
 
 
 def strip(source: Text, *, path: str | os.PathLike[str] | None = None) -> Rewrite[Text]:
@@ -133,12 +142,22 @@ def _instrumented(text: Source) -> tuple[Notice, ...]:
     return tuple(notes)
 
 
-def find(source: Source) -> tuple[Scan, Sequence[Annotation]]:
-    """Return the scan and the annotations of a source; without a look at the code where its letters rule them out."""
+def find(source: Source, *, second_prefix: bool = False) -> tuple[Scan, Sequence[Annotation]]:
+    """Return the scan and the annotations of a source; without a look at the code where its letters rule them out.
+
+    Args:
+        source: the text.
+        second_prefix: the header's first names are left to somebody else, whatever the text itself says.
+    """
     if not source.holds(CALLEE_HINT):
         return Scan(), ()
-    scanned = scan(source, SECOND_PREFIX_CALLEES if defines(source, _ONLY_SECOND_PREFIX) else CALLEES)
+    scanned = scan(source, SECOND_PREFIX_CALLEES if second_prefix or leaves_first_names(source) else CALLEES)
     return scanned, read_all(source, scanned.calls)
+
+
+def leaves_first_names(source: Source) -> bool:
+    """Say whether the text leaves the header's first names to somebody else."""
+    return defines(source, ONLY_SECOND_PREFIX)
 
 
 def _open(source: str | bytes, path: str | os.PathLike[str] | None) -> Source:
@@ -149,4 +168,4 @@ def _open(source: str | bytes, path: str | os.PathLike[str] | None) -> Source:
     return Source(source, os.fsdecode(path) if path is not None else None)
 
 
-__all__ = ["PRE_HOPPER", "Rewrite", "find", "rewrite", "strip"]
+__all__ = ["PRE_HOPPER", "Rewrite", "find", "leaves_first_names", "rewrite", "strip"]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from .. import abi, names
 from ..abi import EventKind
-from .plan import Event, Plan
+from .event import Event
+from .plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -389,20 +389,17 @@ class SteadyParameters:
     Args:
         text: the logical text.
         ends: by the offset of a kernel's `{`, the offset of its `}`.
+        elsewhere: gives the words of the macros that other files of the program define.
     """
 
-    def __init__(self, text: str, ends: dict[int, int]) -> None:
-        self._text, self._ends = text, ends
+    def __init__(self, text: str, ends: dict[int, int], elsewhere: Callable[[], frozenset[str]] = frozenset) -> None:
+        self._text, self._ends, self._elsewhere = text, ends, elsewhere
         self._bodies: dict[int, str] = {}
         self._known: dict[tuple[int, str], bool] = {}
 
     @cached_property
     def _in_macros(self) -> frozenset[str]:
-        """The words of all macros' bodies but their own parameters: a use does not show what happens to them."""
-        words: set[str] = set()
-        for parameters, body in _DEFINE_BODY.findall(self._text):
-            words |= set(_WORD.findall(body)) - set(_WORD.findall(parameters))
-        return frozenset(words)
+        return macro_words([self._text]) | self._elsewhere()
 
     def holds(self, kernel: Kernel | None, name: str) -> bool:
         """Say whether `name` is such a parameter of the kernel."""
@@ -426,6 +423,15 @@ class SteadyParameters:
             return False
         places = re.finditer(rf"(?<![\w$]){re.escape(name)}(?![\w$])", body)
         return all(_is_read(body, place.start(), place.end(), parameters[name]) for place in places)
+
+
+def macro_words(texts: Iterable[str]) -> frozenset[str]:
+    """Return the words of all macros' bodies but their own parameters: a use does not show what happens to them."""
+    words: set[str] = set()
+    for text in texts:
+        for parameters, body in _DEFINE_BODY.findall(text):
+            words |= set(_WORD.findall(body)) - set(_WORD.findall(parameters))
+    return frozenset(words)
 
 
 def _without_content(match: re.Match[str]) -> str:

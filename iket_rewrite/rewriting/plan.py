@@ -9,43 +9,21 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 from .. import names
-from ..abi import EventKind, Method, PayloadType
+from ..abi import EventKind, Method
 from ..errors import OptionError, Place, PlanError
 from ..source import Source
 from .annotation import Annotation, Meaning, Origin, SiteKind, SourcePosition
+from .event import NOTHING_KEPT, Event, KeptPlan
 from .notice import Notice
 from .payloads import Effects, SteadyParameters, judge
 
 METHODS = ("auto", *(method.value for method in Method))
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event of the module.
-
-    Attributes:
-        id: the number in its record and trigger.
-        kind: mark, range, or token range.
-        name: its name.
-        payload: the type that its records carry, or None.
-        declared: the type that its annotations declare, captured or not.
-        range_id: FNV-1a of the name for a range, 0 for a mark.
-        color: 0xRRGGBB, or None for the viewer's choice.
-    """
-
-    id: int
-    kind: EventKind
-    name: str
-    payload: PayloadType | None
-    declared: PayloadType | None
-    range_id: int
-    color: int | None
 
 
 class PayloadForm(enum.Enum):
@@ -111,7 +89,6 @@ class Plan:
         method: NativeDump or ExtendedNativeDump.
         events: the events in the order of their ids.
         warnings: what the author should know.
-        source: the source; None for the empty plan.
         annotations: the annotations in the order of the text, one for each use of a wrapper macro.
         decisions: what was decided for each.
     """
@@ -119,7 +96,6 @@ class Plan:
     method: Method
     events: tuple[Event, ...] = ()
     warnings: tuple[Notice, ...] = ()
-    source: Source | None = field(default=None, repr=False)
     annotations: tuple[Annotation, ...] = field(default=(), repr=False)
     decisions: tuple[Decision, ...] = field(default=(), repr=False)
 
@@ -127,13 +103,11 @@ class Plan:
     def sites(self) -> tuple[Site, ...]:
         """The sites in the order of the text; a wrapper macro's uses are its sites."""
         # Places take time, and rewriting needs none.
-        if self.source is None:
-            return ()
         return tuple(
             Site(
                 annotation.kind,
                 decision.event,
-                self.source.place(annotation.start, annotation.end),
+                annotation.place,
                 annotation.at.kernel.name if annotation.at.kernel else None,
                 decision.expression,
                 decision.form,
@@ -172,27 +146,27 @@ EMPTY = Plan(Method.NATIVE)
 
 
 def make_plan(
-    source: Source,
     annotations: Sequence[Annotation],
-    steady: SteadyParameters,
+    steady: Mapping[Source, SteadyParameters],
     *,
     method: str = "auto",
     runtime_payloads: bool | None = None,
+    kept: KeptPlan = NOTHING_KEPT,
 ) -> Plan:
     """Decide everything about the module.
 
     Args:
-        source: the text, for places.
-        annotations: in the order of the text.
-        steady: knows which parameters of kernels keep their value.
+        annotations: in the order of the text, or of the program's texts.
+        steady: for each text, knows which parameters of kernels keep their value.
         method: "auto", "native" or "extended".
         runtime_payloads: whether payloads are captured; None leaves it to each kind of annotation.
+        kept: what an earlier plan has fixed.
 
     Raises:
         PlanError: annotations contradict each other, or exceed the method.
         OptionError: the method is unknown.
     """
-    return _Planner(source, annotations, steady, runtime_payloads).plan(method)
+    return _Planner(annotations, steady, runtime_payloads, kept).plan(method)
 
 
 class _Choice(NamedTuple):
@@ -212,30 +186,32 @@ class _Choice(NamedTuple):
 class _Planner:
     def __init__(
         self,
-        source: Source,
         annotations: Sequence[Annotation],
-        steady: SteadyParameters,
+        steady: Mapping[Source, SteadyParameters],
         runtime_payloads: bool | None,
+        kept: KeptPlan,
     ) -> None:
-        self.source, self.annotations, self.steady = source, annotations, steady
-        self.runtime_payloads = runtime_payloads
-        self.warnings: dict[tuple[str, int], Notice] = {}
+        self.annotations, self.steady = annotations, steady
+        self.runtime_payloads, self.kept = runtime_payloads, kept
+        self.warnings: dict[tuple[str, object, int], Notice] = {}
         self.events: dict[tuple[EventKind, str], Event] = {}
         self.choices: dict[Meaning, _Choice] = {}
 
     def plan(self, method: str) -> Plan:
         groups = self._groups()
         chosen = self._method(method, groups)
-        range_ids: dict[int, Annotation] = {}
-        for index, (key, group) in enumerate(groups.items()):
-            event = self._event(chosen.facts.first_id + index, key[0], group)
-            if event.kind is not EventKind.MARK:
-                self._check_range_id(range_ids, event, group[0])
-            self.events[key] = event
+        self.events = {event.key: event for event in self.kept.events}
+        number = self.kept.next_id()
+        for key, group in groups.items():
+            known = self.events.get(key)
+            event = self._event(known.id if known else number, key[0], group)
+            self.events[key] = event if known is None else self._kept(known, event, group)
+            number += known is None
+        self._check_range_ids(groups)
         self._warn_of_pops()
         decisions = tuple([self._decide(item) for item in self.annotations])
         warnings = tuple(self.warnings.values())
-        return Plan(chosen, tuple(self.events.values()), warnings, self.source, tuple(self.annotations), decisions)
+        return Plan(chosen, tuple(self.events.values()), warnings, tuple(self.annotations), decisions)
 
     def _warn_of_pops(self) -> None:
         """A pop without any push in the text ends a range of somebody else's, if any."""
@@ -251,6 +227,7 @@ class _Planner:
         """
         groups: dict[tuple[EventKind, str], list[Annotation]] = {}
         ranges: dict[str, tuple[EventKind, Annotation]] = {}
+        kept = {event.name: event.kind for event in self.kept.events if event.kind is not EventKind.MARK}
         seen: set[Meaning] = set()
         for item in self.annotations:
             meaning = item.meaning
@@ -263,6 +240,8 @@ class _Planner:
                 continue
             if kind is not EventKind.MARK:
                 first_kind, first = ranges.setdefault(item.name, (kind, item))
+                if kept.get(item.name, kind) is not kind:
+                    raise self._against_kept(f"{item.name!r} is the other kind of range", item)
                 if first_kind is not kind:
                     raise self._clash(
                         item,
@@ -275,28 +254,66 @@ class _Planner:
         return groups
 
     def _clash(self, item: Annotation, first: Annotation, message: str, role: str, remedy: str) -> PlanError:
-        return PlanError(message, self._place(item), remedy=remedy, others=((role, self._place(first)),))
+        return PlanError(message, item.place, remedy=remedy, others=((role, first.place),))
 
-    def _place(self, item: Annotation) -> Place:
-        return self.source.place(item.start, item.end)
+    def _against_kept(self, message: str, item: Annotation) -> PlanError:
+        remedy = "make the annotation agree with the plan file, or remove the event from it and rewrite what shares it"
+        return PlanError(f"{message} in {self.kept.path}", item.place, remedy=remedy)
+
+    def _kept(self, known: Event, event: Event, group: list[Annotation]) -> Event:
+        """Return the event that the plan file has fixed, once it is seen that the annotations agree with it."""
+
+        def words(one: Event) -> str:
+            return f"the payload {one.declared.name if one.declared else 'none'}" + (
+                "" if one.payload is one.declared else ", not captured"
+            )
+
+        if (known.declared, known.payload) != (event.declared, event.payload):
+            raise self._against_kept(f"{event.name!r} has {words(event)} here, and {words(known)}", group[0])
+        if event.color is not None and known.color != event.color:
+            raise self._against_kept(f"{event.name!r} has another colour", group[0])
+        return known
 
     def _method(self, method: str, groups: dict[tuple[EventKind, str], list[Annotation]]) -> Method:
         if method not in METHODS:
             raise OptionError(f"unknown method {method!r}", remedy=f"choose one of {', '.join(METHODS)}")
-        native = len(groups) <= Method.NATIVE.facts.capacity
-        chosen = (Method.NATIVE if native else Method.EXTENDED) if method == "auto" else Method(method)
-        capacity = chosen.facts.capacity
-        if len(groups) > capacity:
-            excess = list(groups.values())[capacity][0]
+        known = {event.key for event in self.kept.events}
+        fresh = [group for key, group in groups.items() if key not in known]
+        chosen = self.kept.method if method == "auto" else Method(method)
+        if method == "auto" and not self.kept.has_room_for(len(fresh)):
+            chosen = Method.EXTENDED
+        self._keep_method(chosen, fresh)
+        first, capacity = chosen.facts.first_id, chosen.facts.capacity
+        if not self.kept.has_room_for(len(fresh)):
+            excess = fresh[first + capacity - self.kept.next_id()][0]
             remedy = "use fewer distinct names, or put what differs into a payload"
             if chosen is Method.NATIVE:
                 remedy = "choose the method auto or extended, or use fewer distinct names"
             raise PlanError(
-                f"{len(groups)} events, but {chosen.facts.title} has room for {capacity}; this is the first too many",
-                self._place(excess),
+                f"{self.kept.next_id() - first + len(fresh)} events, but {chosen.facts.title} has room for {capacity}; "
+                "this is the first too many",
+                excess.place,
                 remedy=remedy,
             )
         return chosen
+
+    def _keep_method(self, chosen: Method, fresh: list[list[Annotation]]) -> None:
+        """Bring what the plan file has fixed into the chosen method, if it may change."""
+        kept = self.kept
+        if kept.closed and fresh:
+            item = fresh[0][0]
+            raise PlanError(
+                f"the event {item.name!r} is not in {kept.path}",
+                item.place,
+                remedy=f"add it for all sources that share the plan: iket-rewrite --plan {kept.path} SOURCES...",
+            )
+        if kept.events and chosen is not kept.method:
+            message = f"{kept.path} is of {kept.method.facts.title}, and this needs {chosen.facts.title}"
+            if kept.closed:
+                raise OptionError(message, remedy=f"leave the method to {kept.path}")
+            notice = Notice(f"{message}: every id is new, so rewrite everything that shares the plan")
+            self.warnings[notice.message, None, 0] = notice
+        self.kept = kept.of_method(chosen)
 
     def _event(self, number: int, kind: EventKind, group: list[Annotation]) -> Event:
         first = group[0]
@@ -353,25 +370,30 @@ class _Planner:
             return item.meaning.origin is not Origin.TILELANG
         return self.runtime_payloads
 
-    def _check_range_id(self, seen: dict[int, Annotation], event: Event, item: Annotation) -> None:
-        if not event.range_id:
-            raise PlanError(
-                f"the range {event.name!r} has the range id 0, which means no range",
-                self._place(item),
-                remedy="rename it: the id is a hash of the name",
-            )
-        other = seen.setdefault(event.range_id, item)
-        if other.name != event.name:
-            raise self._clash(
-                item,
-                other,
-                f"the ranges {event.name!r} and {other.name!r} have one range id, {event.range_id:#010x}",
-                "the other range",
-                "rename one of them: the id is a hash of the name, and these two collide",
-            )
+    def _check_range_ids(self, groups: dict[tuple[EventKind, str], list[Annotation]]) -> None:
+        seen = {event.range_id: event for event in self.kept.events}
+        for key, group in groups.items():
+            event, item = self.events[key], group[0]
+            if event.kind is EventKind.MARK:
+                continue
+            if not event.range_id:
+                raise PlanError(
+                    f"the range {event.name!r} has the range id 0, which means no range",
+                    item.place,
+                    remedy="rename it: the id is a hash of the name",
+                )
+            other = seen.setdefault(event.range_id, event)
+            if other.name == event.name:
+                continue
+            message = f"the ranges {event.name!r} and {other.name!r} have one range id, {event.range_id:#010x}"
+            if other.key not in groups:
+                raise self._against_kept(message, item)
+            remedy = "rename one of them: the id is a hash of the name, and these two collide"
+            raise self._clash(item, groups[other.key][0], message, "the other range", remedy)
 
     def _warn(self, message: str, item: Annotation) -> None:
-        self.warnings.setdefault((message, item.call.start), Notice(message, self._place(item)))
+        key = message, item.call.source, item.call.start
+        self.warnings.setdefault(key, Notice(message, item.place))
 
     def _decide(self, item: Annotation) -> Decision:
         choice = self.choices.get(item.meaning) if item.use is None else None
@@ -383,7 +405,8 @@ class _Planner:
         if varying is steady:
             return varying
         kernel = item.at.kernel
-        verdict = judge(varying.expression or "", lambda name: self.steady.holds(kernel, name))
+        parameters = self.steady[item.call.source]
+        verdict = judge(varying.expression or "", lambda name: parameters.holds(kernel, name))
         return steady if verdict.uniform else varying
 
     def _choice(self, item: Annotation) -> _Choice:
@@ -392,7 +415,7 @@ class _Planner:
         if payload is None:
             decision = Decision(event)
             return _Choice(Effects.NONE, decision, decision)
-        expression = self.source.logical[payload.start : payload.end].strip()
+        expression = item.call.source.logical[payload.start : payload.end].strip()
         least, most = judge(expression), judge(expression, lambda name: True)
         constant = least.constant
 
@@ -418,7 +441,8 @@ class _Planner:
         payload = item.payload
         if payload is None:
             return
-        place = self.source.place(payload.start, payload.end)
+        source = item.call.source
+        place = source.place(payload.start, payload.end)
         if effects is Effects.CERTAIN:
             raise PlanError(
                 "the payload has a side effect, but payloads are not captured, so it would not happen",
@@ -426,4 +450,4 @@ class _Planner:
                 remedy="move the side effect to a statement of its own, or capture payloads (--runtime-payloads)",
             )
         message = "the payload is not captured and is dropped; whether it has a side effect is not known"
-        self.warnings.setdefault((message, payload.start), Notice(message, place))
+        self.warnings.setdefault((message, source, payload.start), Notice(message, place))

@@ -16,8 +16,9 @@ from .. import __version__, abi
 from ..abi import PayloadType
 from ..source import BOM, Edit, Source
 from .annotation import Annotation, Meaning, SiteKind
+from .event import Event
 from .metadata import metadata_objects
-from .plan import Decision, Event, PayloadForm, Plan
+from .plan import Decision, PayloadForm, Plan
 
 #: C++ type and PTX register class by which each payload's bits reach the record.
 _OPERANDS = {"f32": ("float", "f"), "f64": ("double", "d")}
@@ -54,10 +55,17 @@ def _site_templates() -> Any:
 
 def rewrite_edits(source: Source, plan: Plan, *, pre_hopper: bool) -> Iterator[Edit]:
     """Return the edits that turn the source into the instrumented one: definitions first, then every annotation."""
-    yield _definitions(source, plan, pre_hopper=pre_hopper)
+    line = _environment().get_template("line.cu.j2").render(path=_line_path(source))
+    at = len(BOM) if source.text.startswith(BOM) else 0
+    yield Edit(at, at, (definitions(plan, pre_hopper=pre_hopper) + line).replace("\n", source.newline))
+    yield from site_edits(source, zip(plan.annotations, plan.decisions, strict=True))
+
+
+def site_edits(source: Source, decided: Iterable[tuple[Annotation, Decision]]) -> Iterator[Edit]:
+    """Return the edits of the annotations that stand in the source."""
     done: set[int] = set()
     known: dict[tuple[Meaning, bool], list[tuple[int, int, str]]] = {}
-    for annotation, decision in zip(plan.annotations, plan.decisions, strict=True):
+    for annotation, decision in decided:
         start, meaning = annotation.call.start, annotation.meaning
         if annotation.use is not None:
             if start in done:
@@ -117,14 +125,14 @@ def _site_form(table: str, type_name: str, form: str, scoped: bool) -> tuple[str
     return str(templates.before(_NUMBER, table, _NAME, type_name, form, scope)), str(templates.after(scope))
 
 
-def _definitions(source: Source, plan: Plan, *, pre_hopper: bool) -> Edit:
+def definitions(plan: Plan, *, pre_hopper: bool) -> str:
+    """Return everything that stands before annotated text: the metadata and the forms of the events in use."""
     unused = {decision.event for decision in set(plan.decisions) if decision.form is PayloadForm.UNUSED}
     declared = _types(plan, [event.declared for event in plan.events])
     captured = _types(plan, [event.payload for event in plan.events])
     dropped = _types(plan, [event.declared for event in unused if event])
     operands = {kind["operand"]["constraint"]: kind["operand"] for kind in captured}
-    line = _environment().get_template("line.cu.j2").render(path=_line_path(source))
-    text = (
+    return str(
         _environment()
         .get_template("definitions.cu.j2")
         .render(
@@ -145,11 +153,39 @@ def _definitions(source: Source, plan: Plan, *, pre_hopper: bool) -> Edit:
             operands=list(operands.values()),
             tables=_tables(plan),
             scoped=any(item.meaning.kind is SiteKind.SCOPE for item in plan.annotations),
-            line=line.rstrip("\n"),
         )
     )
+
+
+def program_definitions(plan: Plan, *, pre_hopper: bool) -> str:
+    """Return the header with the definitions that every rewritten file of a program includes."""
+    captured = _types(plan, [event.payload for event in plan.events])
+    return str(
+        _environment()
+        .get_template("program.cu.j2")
+        .render(
+            definitions=definitions(plan, pre_hopper=pre_hopper),
+            digest=plan.digest,
+            captured=[kind["name"].upper() for kind in captured],
+            declared=[kind["name"].upper() for kind in _types(plan, [event.declared for event in plan.events])],
+        )
+    )
+
+
+def copied_lead(source: Source, header: str | None) -> Edit:
+    """Return the edit in front of a file of a program.
+
+    It includes the header with the definitions where `header` names one, and gives the file the name and the line
+    numbers of its original.
+    """
+    text = str(_environment().get_template("copied.cu.j2").render(header=header, path=_line_path(source)))
     at = len(BOM) if source.text.startswith(BOM) else 0
     return Edit(at, at, text.replace("\n", source.newline))
+
+
+def forwarding(path: str) -> str:
+    """Return the text of a file that stands for another one."""
+    return str(_environment().get_template("forwarding.cu.j2").render(path=path))
 
 
 def _types(plan: Plan, used: Iterable[PayloadType | None]) -> list[dict[str, Any]]:

@@ -38,6 +38,10 @@ _GAP = r"(?:[ \t\f\v]|/\*[\s\S]*?\*/)*"
 _DIRECTIVE = re.compile(rf"#{_GAP}(\w*)")
 _CONDITIONALS = frozenset(["if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"])
 _DEFINE = re.compile(rf"#{_GAP}define(?![\w$]){_GAP}([A-Za-z_$][\w$]*)(\(([^()]*)\))?")
+#: What stands behind the word of an include; a name that a macro gives is not read.
+_INCLUDED = re.compile(rf"{_GAP}(?:\"([^\"\n]+)\"|<([^>\n]+)>)")
+_INCLUDES = frozenset(["include", "include_next", "import"])
+_MAYBE_INCLUDE = re.compile(rf"#{_GAP}(?:include|import)")
 _IN_DIRECTIVE = re.compile(r"//[^\n]*|/\*(?:[\s\S]*?\*/)?|[\"'\n]")
 _IN_DEAD_BRANCH = re.compile(r"//[^\n]*|/\*(?:[\s\S]*?\*/)?|[\"'#]")
 #: The one condition that needs no preprocessor: a way to comment out.
@@ -98,10 +102,28 @@ class Spelling:
     Attributes:
         callee: the name.
         arguments: the arguments, in offsets from the start of the call.
+        source: the text that they stand in.
     """
 
     callee: str
     arguments: Arguments
+    source: Source
+
+
+class Include(NamedTuple):
+    """One include of a file.
+
+    Attributes:
+        start: where its directive starts.
+        name: the file's name as it is spelled.
+        angled: it stands in angle brackets.
+        next: it is an `#include_next`.
+    """
+
+    start: int
+    name: str
+    angled: bool
+    next: bool
 
 
 class Call(NamedTuple):
@@ -127,6 +149,11 @@ class Call(NamedTuple):
         return self.spelling.callee
 
     @property
+    def source(self) -> Source:
+        """Return the text that it stands in, which its offsets count in."""
+        return self.spelling.source
+
+    @property
     def end(self) -> int:
         """Return the offset behind its closing parenthesis."""
         return self.start + self.spelling.arguments.end
@@ -147,6 +174,7 @@ class Scan:
         kernel_ends: by the offset of a kernel's `{`, the offset of its `}`.
         named: the names that stand in code, called or not.
         macros: the names of all macros that the text defines.
+        includes: the includes, in the order of the text.
     """
 
     calls: list[Call] = field(default_factory=list)
@@ -154,6 +182,7 @@ class Scan:
     kernel_ends: dict[int, int] = field(default_factory=dict)
     named: set[str] = field(default_factory=set)
     macros: set[str] = field(default_factory=set)
+    includes: list[Include] = field(default_factory=list)
 
 
 def scan(source: Source, callees: Collection[str], *, strict: bool = True) -> Scan:
@@ -177,6 +206,15 @@ def find_uses(source: Source, macros: Collection[str]) -> Scan:
         AnnotationError: a use that is not closed.
     """
     return _Scanner(source, macros, strict=False).run()
+
+
+def find_includes(source: Source) -> list[Include]:
+    """Return every include in code, in the order of the text: not one in a comment, a literal or an `#if 0`."""
+    end = max((match.end() for match in _MAYBE_INCLUDE.finditer(source.logical)), default=None)
+    if end is None:
+        return []
+    # Includes stand at the beginning of a file, mostly: what is behind the last of them is not read.
+    return _Scanner(source, [], end=line_end(source.logical, end)).run().includes
 
 
 def defines(source: Source, macro: str) -> bool:
@@ -221,14 +259,14 @@ def _identifiers(text: str, names: Collection[str]) -> list[int]:
 class _Scanner:
     """The state of one pass."""
 
-    def __init__(self, source: Source, callees: Collection[str], strict: bool = True) -> None:
+    def __init__(self, source: Source, callees: Collection[str], strict: bool = True, end: int | None = None) -> None:
         self.source = source
         self.strict = strict
-        self.text = source.logical
+        self.text = source.logical if end is None else source.logical[:end]
         self.callees = frozenset(callees)
         self.names = _identifiers(self.text, self.callees)
         #: The names that are still ahead, the next one last, behind one that is never reached.
-        self.ahead = [len(self.text), *reversed(self.names)]
+        self.ahead = [len(source.logical), *reversed(self.names)]
         self.result = Scan()
         self.mentions = 0
         self.open: list[int] = []
@@ -335,12 +373,20 @@ class _Scanner:
             self.macro, self.macro_end = Macro(define.group(1), parameters, at, end), end
             self.result.macros.add(define.group(1))
             end = define.end()
+        elif word and name in _INCLUDES:
+            self._include(at, word.end(), name)
         elif word and name in _CONDITIONALS:
             self._branch(name)
             if name == "if" and without_comments(self.text[word.end() : end]).strip() in _FALSE:
                 end = self._dead_branch(end)
         self._mention(end)
         return end
+
+    def _include(self, at: int, behind: int, word: str) -> None:
+        found = _INCLUDED.match(self.text, behind)
+        if found is not None:
+            quoted, angled = found.groups()
+            self.result.includes.append(Include(at, quoted or angled, quoted is None, word == "include_next"))
 
     def _directive_end(self, at: int) -> int:
         """Return the offset of the newline that ends the directive at `at`: not one in a comment or raw string."""
@@ -489,7 +535,7 @@ class _Scanner:
                 self.source.place(start, end),
                 remedy=f"write a call, {name}(...); an annotation can not be passed on by its name",
             )
-        spelling = Spelling(name, found.moved(-start))
+        spelling = Spelling(name, found.moved(-start), self.source)
         # The body of a raw string keeps its line splices, which the line does not show.
         if spelling.arguments.end <= len(line) and 'R"' not in line:
             self.spellings[line] = spelling

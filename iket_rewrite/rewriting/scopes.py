@@ -37,30 +37,31 @@ _PUSH_AND_POP = "use IKET_RANGE_PUSH and IKET_RANGE_POP"
 _BRACES = f"put braces around what the range covers, or {_PUSH_AND_POP}"
 
 
-def check(source: Source, named: Iterable[Annotation]) -> None:
-    """Check every scoped range of the source.
+def check(named: Iterable[Annotation]) -> None:
+    """Check every scoped range.
 
     Raises:
         AnnotationError: one stands where its variable can not be declared.
     """
-    lines: dict[tuple[str, int, tuple[int, ...]], Annotation] = {}
-    blocks = _Blocks(source)
+    lines: dict[tuple[Source, str, int, tuple[int, ...]], Annotation] = {}
+    read: dict[Source, _Blocks] = {}
     for item in named:
         if item.meaning.kind is not SiteKind.SCOPE:
             continue
-        _check_statement(source, item)
-        if item.use is not None and item.use.macro is None and not _in_own_block(source, item):
-            _check_line(source, lines, item)
+        _check_statement(item)
+        if item.use is not None and item.use.macro is None and not _in_own_block(item):
+            _check_line(lines, item)
         call = item.at
+        source = call.source
         if call.macro is None and call.blocks:
             if not _is_body(source, call.start):
-                _check_switch(source, blocks, item)
-            _check_constexpr(source, blocks, item)
+                _check_switch(source, read.setdefault(source, _Blocks(source)), item)
+            _check_constexpr(source, read.setdefault(source, _Blocks(source)), item)
 
 
-def _check_statement(source: Source, item: Annotation) -> None:
+def _check_statement(item: Annotation) -> None:
     """It declares a variable, so it can be no part of an expression."""
-    call = item.call
+    call, source = item.call, item.call.source
     before = _code_before(source, call.start)
     word = _WORD_BEFORE.search(before)
     cast = _VOID_CAST.search(before)
@@ -85,20 +86,20 @@ def _is_body(source: Source, at: int) -> bool:
     return before.endswith(")") or (word is not None and word.group() in ("else", "do"))
 
 
-def _in_own_block(source: Source, item: Annotation) -> bool:
+def _in_own_block(item: Annotation) -> bool:
     """Say whether a wrapper's body opens a block around its scoped range: two of them do not meet then."""
     macro = item.call.macro
-    body = without_comments(source.logical[macro.start : item.call.start]) if macro is not None else ""
+    body = without_comments(item.call.source.logical[macro.start : item.call.start]) if macro is not None else ""
     return body.count("{") > body.count("}")
 
 
-def _check_line(source: Source, lines: dict[tuple[str, int, tuple[int, ...]], Annotation], item: Annotation) -> None:
+def _check_line(lines: dict[tuple[Source, str, int, tuple[int, ...]], Annotation], item: Annotation) -> None:
     """A wrapper's variable is numbered by its line (NVRTC has no counter)."""
     call = item.use
     if call is None:
         return
-    place = source.place(item.start, item.end)
-    first = lines.setdefault((call.callee, place.line, call.blocks), item)
+    place = item.place
+    first = lines.setdefault((call.source, call.callee, place.line, call.blocks), item)
     if first is not item and first.start != item.start:
         raise AnnotationError(
             f"{call.callee} opens two scoped ranges on one line of one block",

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .plan import Event, Plan, Site
+from .event import Event
+from .plan import Plan, Site
 
 #: Version of the table's layout; it changes when a key changes its meaning or goes.
 SCHEMA = 1

@@ -11,7 +11,7 @@ name there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ..errors import AnnotationError
 from ..source import Source
@@ -21,6 +21,17 @@ from .notice import Notice
 from .scan import Call, Scan, find_uses
 from .tokens import skip_blank, skip_literal, utf8
 
+Wrapped = dict[str, list[Annotation]]
+
+
+def wrappers_of(annotations: Iterable[Annotation]) -> Wrapped:
+    """Return, by the macro's name, the annotations that its uses name."""
+    wrapped: Wrapped = {}
+    for annotation in annotations:
+        if annotation.meaning.pieces and annotation.call.macro is not None:
+            wrapped.setdefault(annotation.call.macro.name, []).append(annotation)
+    return wrapped
+
 
 def resolve(source: Source, annotations: Sequence[Annotation]) -> tuple[Sequence[Annotation], tuple[Notice, ...]]:
     """Return every annotation with its name, one per use of a wrapper, in the order of the text, and warnings.
@@ -28,33 +39,49 @@ def resolve(source: Source, annotations: Sequence[Annotation]) -> tuple[Sequence
     Raises:
         AnnotationError: a use does not spell the name.
     """
-    wrapped: dict[str, list[Annotation]] = {}
-    for annotation in annotations:
-        if annotation.meaning.pieces and annotation.call.macro is not None:
-            wrapped.setdefault(annotation.call.macro.name, []).append(annotation)
+    wrapped = wrappers_of(annotations)
     if not wrapped:
         return annotations, ()
-    named = [annotation for annotation in annotations if not annotation.meaning.pieces]
-    found = find_uses(source, wrapped)
-    named += _uses(source, wrapped, found.calls)
-    return sorted(named, key=lambda item: item.start), tuple(_doubts(source, wrapped, found))
-
-
-def _doubts(source: Source, wrapped: dict[str, list[Annotation]], found: Scan) -> Iterator[Notice]:
-    """Yield where a wrapper's annotation may be lost without an error."""
+    named, found = resolve_with(source, annotations, wrapped)
     used = {use.callee for use in found.calls}
+    return named, (*passed_on(source, found), *unused(wrapped, used, "in this file"))
+
+
+def resolve_with(source: Source, annotations: Iterable[Annotation], wrapped: Wrapped) -> tuple[list[Annotation], Scan]:
+    """Return a text's annotations with their names, and those that it makes by its uses of wrappers, in its order.
+
+    Args:
+        source: the text.
+        annotations: those that stand in it; a wrapper's have no name of their own and are left out.
+        wrapped: the wrappers that it can use, wherever they are defined.
+
+    Raises:
+        AnnotationError: a use does not spell the name.
+    """
+    named = [annotation for annotation in annotations if not annotation.meaning.pieces]
+    found = find_uses(source, wrapped) if wrapped else Scan()
+    named += _uses(source, wrapped, found.calls)
+    return sorted(named, key=lambda item: item.start), found
+
+
+def passed_on(source: Source, found: Scan) -> Iterator[Notice]:
+    """Yield where a wrapper is named and not called: its annotation may be lost without an error."""
     for start, end in found.uncalled:
         yield Notice(
             f"{source.logical[start:end]} holds an annotation; where it is passed on by its name, its events are lost",
             source.place(start, end),
         )
+
+
+def unused(wrapped: Wrapped, used: Collection[str], where: str) -> Iterator[Notice]:
+    """Yield each wrapper that is nowhere used."""
     for name, held in wrapped.items():
         if name not in used:
-            span = held[0].name_span
-            yield Notice(f"{name} holds an annotation and is not used in this file", source.place(*span))
+            place = held[0].call.source.place(*held[0].name_span)
+            yield Notice(f"{name} holds an annotation and is not used {where}", place)
 
 
-def _uses(source: Source, wrapped: dict[str, list[Annotation]], uses: Iterable[Call]) -> Iterator[Annotation]:
+def _uses(source: Source, wrapped: Wrapped, uses: Iterable[Call]) -> Iterator[Annotation]:
     for use in uses:
         for annotation in wrapped[use.callee]:
             pieces = _completed(source, use, annotation)
@@ -102,7 +129,7 @@ def _literals(source: Source, use: Call, annotation: Annotation, span: tuple[int
         f"the name that {use.callee} passes on is no string literal",
         source.place(*span),
         remedy=remedy,
-        others=(("the annotation that it names", source.place(*annotation.name_span)),),
+        others=(("the annotation that it names", annotation.call.source.place(*annotation.name_span)),),
     )
 
 

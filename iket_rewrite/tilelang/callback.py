@@ -116,12 +116,13 @@ def _architecture(target: Any) -> str:
 
 def _empty_ranges(result: Rewrite[str]) -> dict[str, int]:
     """Return how often the two ends of a range stand side by side, with at most other events between them, by name."""
-    text = result.plan.source.logical if result.plan.source else ""
+    annotations = result.plan.annotations
+    text = annotations[0].call.source.logical if annotations else ""
     empty: Counter[str] = Counter()
     #: Ranges that were started, with nothing but events behind them so far.
     pending: list[Annotation] = []
     end = 0
-    for item in result.plan.annotations:
+    for item in annotations:
         if not _SEPARATORS.match(text, end, item.call.start):
             pending.clear()
         end = item.call.end

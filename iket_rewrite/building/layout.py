@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The overlay: which files of a program are copied, where the copies lie, and how includes find them.
+
+A copy lies where its original lies below the common root.  A compiler looks into the overlay's folder before each
+original folder, and for a quoted include that is not beside the copy, into the folders of the originals.  Where that
+would find another file than before, a forwarding file beside the copy names the right one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from .reading import Text
+from .search import Search
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One file of the overlay.
+
+    Attributes:
+        original: the file that it stands for, as the compiler would spell it.
+        path: where it lies, relative to the overlay.
+        data: its content; empty for a link.
+        link: what it is a link to, relative to its folder, or an empty string.
+    """
+
+    original: str
+    path: str
+    data: bytes = b""
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IncludeFolders:
+    """The folders to look into, in order, each for the overlay `{overlay}` or an original folder.
+
+    Attributes:
+        quoted: for quoted includes only.
+        pairs: (folder inside the overlay or None, original folder) for all includes.
+    """
+
+    quoted: tuple[str, ...]
+    pairs: tuple[tuple[str | None, str], ...]
+
+
+NO_FOLDERS = IncludeFolders((), ())
+
+
+class Layout:
+    """Where the copies lie.
+
+    Args:
+        copied: the files that are copied, by place.
+        aliases: by the place of a second name, the place of the file's first name.
+        search: where includes lead without the overlay.
+        roots: places that belong to the layout whether copied or not: the sources.
+    """
+
+    def __init__(
+        self, copied: Mapping[str, Text], aliases: Mapping[str, str], search: Search, roots: Iterable[str]
+    ) -> None:
+        self.copied, self.search = copied, search
+        self.aliases = {alias: first for alias, first in aliases.items() if first in copied}
+        self.root = common_root([*roots, *copied, *self.aliases])
+        #: By the place where a forwarding file stands, the file that it names.
+        self.forwarded: dict[str, str] = {}
+        self.folders = self._folders()
+        self._forward()
+
+    def relative(self, place: str) -> str:
+        """Return the path inside the overlay of what lies at a place."""
+        return os.path.relpath(place, self.root)
+
+    def _folders(self) -> IncludeFolders:
+        own = dict.fromkeys(text.file.folder or "." for text in self.copied.values())
+        quoted = tuple(dict.fromkeys([*own, *self.search.quoted]))
+        pairs: list[tuple[str | None, str]] = []
+        for folder in self.search.folders:
+            real = self.search.real_folder(folder)
+            holds = any(is_below(place, real) for place in (*self.copied, *self.aliases))
+            pairs.append((self.relative(real) if holds else None, folder))
+        return IncludeFolders(quoted, tuple(pairs))
+
+    def _forward(self) -> None:
+        for text in self.copied.values():
+            folder = os.path.dirname(text.file.place)
+            for include in text.found:
+                if include.angled or os.path.isabs(include.name):
+                    continue
+                before = self.search.resolve_any(include.name, False, text.file.folder)
+                after = self._found(include.name, folder)
+                if before is not None and after is not None and self.search.place(before) != after:
+                    self.forwarded[self.search.place(os.path.join(folder, include.name))] = before
+
+    def _found(self, name: str, folder: str) -> str | None:
+        """Return the place of the original that a quoted include in a copied file leads to, through the overlay."""
+        beside = self.search.place(os.path.join(folder, name))
+        if beside in self.copied or beside in self.aliases:
+            return beside
+        for candidate in (*self.folders.quoted, *self.search.folders):
+            path = os.path.join(candidate, name)
+            if self.search.is_file(path):
+                return self.search.place(path)
+        return None
+
+
+def is_below(place: str, folder: str) -> bool:
+    """Say whether a place lies in a folder or below it."""
+    return place == folder or place.startswith(folder.rstrip("/") + "/")
+
+
+def common_root(places: Sequence[str]) -> str:
+    """Return the working folder where everything lies below it, else the folder that everything has in common."""
+    here = os.path.realpath(".")
+    if all(is_below(place, here) for place in places):
+        return here
+    return os.path.commonpath([os.path.dirname(place) for place in places])
