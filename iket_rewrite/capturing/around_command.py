@@ -19,7 +19,6 @@ from . import budget, checking, failures, options, run_iket
 from .contents import Contents, look_into, read_sizing, together
 from .devices import Asking, Driver, require_gpu
 from .evidence import Evidence, refuse_empty, refuse_failed
-from .messages import words_of
 from .other_profilers import find_injected, is_replayed
 from .processes import Group
 from .publish import check_target, publish, staging
@@ -126,9 +125,9 @@ def _profile(request: Request, found: run_iket.RunIket, driver: Driver, output: 
         contents = _take(request, evidence, raw, made)
         advice = read_sizing(raw).advice
         budget.warn_of_dropped(
-            [words for line in evidence.output.lines if (words := words_of(line))],
-            how="max_events_per_warp (--max-events-per-warp) ",
-            stacklevel=6,
+            evidence.messages,
+            how=budget.HOW_TO_A_COMMAND,
+            stacklevel=5,
         )
         publish(made, request.target, clobber=request.clobber)
     files = files_of(request.target)

@@ -12,14 +12,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import CaptureWarning
+from . import failures
+from .contents import Contents
 from .messages import Dropped, dropped_warps
 
 if TYPE_CHECKING:
     from ..tracing.model import Trace
 
 #: How much larger a budget is proposed where nothing tells how many events there were.
-_STEP = 4
+STEP = 4
 _WARP = 32
+#: How a larger one is given around a command.
+HOW_TO_A_COMMAND = "max_events_per_warp (--max-events-per-warp) "
 
 
 def dropped(messages: Sequence[str]) -> list[Dropped]:
@@ -27,12 +31,24 @@ def dropped(messages: Sequence[str]) -> list[Dropped]:
     return dropped_warps(messages)
 
 
+def refuse_all_dropped(contents: Contents, messages: Sequence[str], *, how: str = "max_events_per_warp=") -> None:
+    """Refuse a trace of launches whose every warp was dropped.
+
+    Raises:
+        CaptureError: it is one.
+    """
+    said = dropped_warps(messages)
+    if not contents.events and contents.kernels and (said or not contents.lifetimes):
+        kernels = [one.kernel for one in said] or list(contents.kernels)
+        raise failures.too_many_events(kernels, max((one.budget for one in said), default=None), how, STEP)
+
+
 def warn_of_dropped(messages: Sequence[str], *, how: str = "max_events_per_warp=", stacklevel: int = 4) -> None:
     """Warn of every kernel whose warps had more events than the budget allows."""
     for one in dropped_warps(messages):
         warnings.warn(
             f"{one.warps} warps of {one.kernel} are missing from the trace: each had more than {one.budget} events; "
-            f"capture again with {how}{_STEP * one.budget}, or more: each event is one, a range is two",
+            f"capture again with {how}{STEP * one.budget}, or more: each event is one, a range is two",
             CaptureWarning,
             stacklevel=stacklevel,
         )
@@ -62,8 +78,3 @@ def _missing(trace: Trace, launch: int) -> tuple[int, int]:
         return 0, recorded
     blocks, threads = int(grid.prod()), int(block.prod())
     return blocks * (-(-threads // _WARP)) - recorded, recorded
-
-
-def advice(recommended: int | None) -> str:
-    """Return the words for a number that the sizing pass of run-iket found, or an empty text."""
-    return "" if recommended is None else f"the sizing pass counted up to {recommended} events per warp"

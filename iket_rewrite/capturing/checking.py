@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 
 from ..errors import CaptureWarning
-from . import failures
+from . import budget, failures
 from .contents import Contents, launches_elsewhere
 from .devices import ask_driver, require_gpu
 from .messages import wanted_buffer
@@ -22,6 +22,7 @@ def refuse_empty_session(contents: Contents, messages: Sequence[str], *, warp_li
     """
     if contents.events or (warp_lifetimes_only and contents.kernels):
         return
+    budget.refuse_all_dropped(contents, messages)
     if contents.kernels:
         raise failures.not_instrumented(contents.kernels)
     if (size := wanted_buffer(messages)) is not None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _KERNEL = re.compile(rb'"kernelName"\s*:\s*("(?:[^"\\]|\\.)*")')
+_LIFETIMES = re.compile(rb'"warpLifetimes"\s*:\s*\[\s*\{')
 #: Keys that stand once in each marker and each range; inline names are those of an older layout.
 _EVENT_KEYS = ((b'"markerNameIdx"', b'"rangeNameIdx"'), (b'"markerName"', b'"rangeName"'))
 
@@ -25,11 +26,13 @@ class Contents:
     Attributes:
         kernels: the kernel of each launch.
         ranges, markers: how many.
+        lifetimes: whether any warp's lifetime was recorded.
     """
 
     kernels: tuple[str, ...]
     ranges: int
     markers: int
+    lifetimes: bool = True
 
     @property
     def events(self) -> int:
@@ -40,17 +43,19 @@ class Contents:
 def look_into(data: bytes) -> Contents:
     """Return what a trace holds."""
     kernels = tuple(str(json.loads(text)) for text in _KERNEL.findall(data))
+    lifetimes = _LIFETIMES.search(data) is not None
     for marker, one_range in _EVENT_KEYS:
         ranges, markers = data.count(one_range), data.count(marker)
         if ranges or markers:
-            return Contents(kernels, ranges, markers)
-    return Contents(kernels, 0, 0)
+            return Contents(kernels, ranges, markers, lifetimes)
+    return Contents(kernels, 0, 0, lifetimes)
 
 
 def together(parts: Sequence[Contents]) -> Contents:
     """Return what several traces hold."""
     kernels = tuple(name for part in parts for name in part.kernels)
-    return Contents(kernels, sum(part.ranges for part in parts), sum(part.markers for part in parts))
+    lifetimes = any(part.lifetimes for part in parts)
+    return Contents(kernels, sum(part.ranges for part in parts), sum(part.markers for part in parts), lifetimes)
 
 
 def launches_elsewhere(data: bytes, cluster: Sequence[int]) -> tuple[list[str], list[str]]:

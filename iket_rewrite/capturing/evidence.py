@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import failures, options
+from . import budget, failures, options
 from .contents import Contents, read_sizing
+from .messages import words_of
 from .request import Request
 from .streaming import Pass, Tail
 
@@ -20,6 +21,11 @@ class Evidence:
     passes: list[Pass]
     output: Tail
     said: Tail
+
+    @property
+    def messages(self) -> list[str]:
+        """Return what the runtime said, which prints among the program's own output."""
+        return [words for line in self.output.lines if (words := words_of(line)) is not None]
 
 
 def refuse_failed(request: Request, evidence: Evidence, raw: Path) -> None:
@@ -61,4 +67,5 @@ def refuse_empty(request: Request, evidence: Evidence, raw: Path, contents: Cont
         return
     if not seen:
         raise failures.no_launch("the program", evidence.output.text)
+    budget.refuse_all_dropped(contents, evidence.messages, how=budget.HOW_TO_A_COMMAND)
     raise failures.not_instrumented(seen)

@@ -25,6 +25,7 @@ SLUGS = (
     "already-capturing",
     "no-launch",
     "not-instrumented",
+    "too-many-events",
     "buffer-too-small",
     "cluster-missing",
     "first-pass-failed",
@@ -166,6 +167,18 @@ def not_instrumented(kernels: Sequence[str]) -> CaptureError:
         seen = "CUDA was used, and no launched kernel recorded an event"
         remedy += "; warp_lifetimes_only=True lists every kernel that is launched"
     return CaptureError(seen, slug="not-instrumented", exit_code=1, remedy=remedy)
+
+
+def too_many_events(kernels: Sequence[str], budget: int | None, how: str, step: int) -> CaptureError:
+    """Every warp had more events than its budget."""
+    allowed = "its budget allows" if budget is None else f"{budget}, which its budget allows"
+    larger = "a larger number" if budget is None else str(step * budget)
+    return CaptureError(
+        f"nothing of {_some(kernels)} was recorded: every warp had more events than {allowed}",
+        slug="too-many-events",
+        exit_code=1,
+        remedy=f"capture again with {how}{larger}, or more; a range is two events, and iket-profile counts them",
+    )
 
 
 def buffer_too_small(size: int) -> CaptureError:

@@ -86,9 +86,12 @@ def _main(options: argparse.Namespace) -> int:
 
         raise OptionError("no command", remedy="iket-profile [options] -- COMMAND; --help shows examples")
     # Asked to end, it ends what it has started: as for Ctrl-C.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
-    _say(_profile(options))
+    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        _say(_profile(options))
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return 0
 
 

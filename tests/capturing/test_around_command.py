@@ -44,7 +44,7 @@ def test_a_result_names_its_files_and_reads_its_trace(stand_in, tmp_path, capfd)
     assert (result.perfetto.name, result.html.name) == ("iket_pid_0x1a.pftrace", "iket_pid_0x1a.html")
     assert (len(result.trace.markers), len(result.launches)) == (96, 1)
     assert result.trace is result.trace
-    assert result.contents == type(result.contents)(("k",), 32, 96)
+    assert result.contents == type(result.contents)(("k",), 32, 96, True)
     assert (result.events_per_warp, result.engine, list(result.command)) == (24, "replay", WORKS)
     assert capfd.readouterr().out == "worked\nworked\n"
 

@@ -43,6 +43,14 @@ def test_dropped_warps_become_a_warning_with_a_number():
         budget.warn_of_dropped([DROPPED])
 
 
+def test_a_trace_whose_every_warp_was_dropped_is_a_failure_with_a_number():
+    launched = contents.Contents(("gemm",), 0, 0, lifetimes=False)
+    for said, words in (([DROPPED], "max_events_per_warp=1024"), ([], "max_events_per_warp=a larger number")):
+        with pytest.raises(CaptureError, match=words) as caught:
+            checking.refuse_empty_session(launched, said, warp_lifetimes_only=False)
+        assert caught.value.slug == "too-many-events"
+
+
 def test_a_buffer_that_is_too_small_is_told_with_the_size():
     said = (
         "IKET trace buffer is too small. Increase the trace buffer size to at least 1073741824 bytes (run-iket: "
