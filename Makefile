@@ -23,9 +23,9 @@ $(VENV)/.test: requirements/test.txt requirements/demo.txt $(VENV)/.demo
 	$(BIN)/python $(PIP) -r requirements/test.txt
 	touch $@
 
-$(TIRX_VENV)/.ready: requirements/tirx.txt
+$(TIRX_VENV)/.ready: requirements/tirx.txt pyproject.toml
 	test -x $(TIRX_VENV)/bin/python || $(PYTHON) -m venv $(TIRX_VENV)
-	$(TIRX_VENV)/bin/python $(PIP) -r requirements/tirx.txt
+	$(TIRX_VENV)/bin/python $(PIP) -r requirements/tirx.txt -e .
 	touch $@
 
 $(CUTEDSL_VENV)/.ready: requirements/cutedsl.txt
@@ -39,6 +39,7 @@ demo: $(VENV)/.demo ## rewrite a real kernel, compile it, read it back; with a G
 test: $(VENV)/.test $(TIRX_VENV)/.ready $(CUTEDSL_VENV)/.ready lint type ## set everything up and run every test that needs no GPU, and those that do where there is one
 	$(BIN)/python tests/fetch_ptxas.py
 	$(BIN)/python -m pytest
+	$(TIRX_VENV)/bin/python -m pytest tests/tirx_frontend
 	$(MAKE) wheel-check
 
 check: test ## the same; what CI runs
