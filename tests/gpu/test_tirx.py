@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -117,7 +118,7 @@ def test_tokens_end_the_ranges_that_they_name(folder):
     steps = [one for one in warp.ranges if one.name == "step"]
     assert len(steps) == 4
     # Each step ends in the next turn of the loop, the last one behind the end of `whole`.
-    assert all(earlier.end <= later.start for earlier, later in zip(steps, steps[1:], strict=False))
+    assert all(earlier.end <= later.start for earlier, later in pairwise(steps))
     assert steps[-1].end >= whole.end
     assert {one.name for one in warp.ranges} == {"whole", "step"}
 
