@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check -q install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format type test-gpu test-tilelang test-parsers fixtures bench wheel-check clean
+.PHONY: help demo test check lint format type test-gpu test-tilelang test-parsers fixtures bench bench-gpu wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
@@ -74,6 +74,9 @@ bench: $(VENV)/.test ## run the benchmarks that need no GPU
 	$(BIN)/python benchmarks/verify_speed/run.py
 	$(BIN)/python benchmarks/trace_speed/run.py
 	$(BIN)/python benchmarks/page_speed/run.py
+
+bench-gpu: $(VENV)/.test ## run the benchmarks that need a GPU
+	$(BIN)/python benchmarks/capture_cost/run.py
 
 wheel-check: ## build the wheel, install it in an empty environment elsewhere, rewrite a fixture with it
 	$(PYTHON) tests/wheel_check.py

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from .building.program import Program, rewrite_program
     from .capturing.around_command import profile
+    from .capturing.bounds import event_bound
     from .capturing.in_process import Captured, capture
     from .capturing.results import ProfileResult
     from .capturing.workload import run
@@ -58,6 +59,7 @@ _HOMES = {
         "Place",
     ),
     "capturing.around_command": ("profile",),
+    "capturing.bounds": ("event_bound",),
     "capturing.in_process": ("capture", "Captured"),
     "capturing.results": ("ProfileResult",),
     "capturing.workload": ("run",),

@@ -40,6 +40,7 @@ def main() -> None:
         source = folder / "kernel.cu"
         source.write_bytes(FIXTURE.read_bytes())
         run(binaries / "iket-rewrite", source, cwd=folder)
+        run(binaries / "iket-profile", "--version", cwd=folder)
         text = (folder / "kernel.iket.cu").read_text(encoding="utf-8")
         header = Path(run(binaries / "iket-rewrite", "--print-include-dir", cwd=folder).strip())
         if "__iket_meta_info" not in text or not (header / "iket_rewrite" / "iket.cuh").is_file():

@@ -177,7 +177,7 @@ def too_many_events(kernels: Sequence[str], budget: int | None, how: str, step: 
         f"nothing of {_some(kernels)} was recorded: every warp had more events than {allowed}",
         slug="too-many-events",
         exit_code=1,
-        remedy=f"capture again with {how}{larger}, or more; a range is two events, and iket-profile counts them",
+        remedy=f"capture again with {how}{larger}, or more (a range is two events); iket-profile counts them, event_bound too",
     )
 
 

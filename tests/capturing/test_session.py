@@ -83,7 +83,8 @@ def driver(tmp_path_factory) -> Path:
     """A folder with a stand-in for the driver's library."""
     folder = tmp_path_factory.mktemp("driver")
     compiler = shutil.which("cc") or shutil.which("gcc")
-    assert compiler, "a C compiler is needed: nvcc needs one too"
+    if compiler is None:
+        pytest.skip("no C compiler here")
     options = ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", str(folder / "libcuda.so.1")]
     subprocess.run([compiler, *options, str(HERE / "stand_in_driver.c")], check=True)
     return folder
