@@ -16,7 +16,7 @@ from .. import abi
 from . import payloads
 from .grouping import Role, kind_and_name, range_keys
 from .model import KIND_PUSH, KIND_TOKEN, Trace
-from .statistics import grouped, sums
+from .statistics import grouped, short, sums
 
 #: Share of a range's instances from which on it counts as empty, or as too short to read one by one.
 _EMPTY, _SHORT = 0.8, 0.5
@@ -82,7 +82,16 @@ def kernel_findings(trace: Trace, scope: Scope) -> list[Finding]:
 
 def trace_findings(trace: Trace) -> list[Finding]:
     """Return what is to be known about the whole trace."""
-    return [*_clocks(trace), *_uncaptured(trace), *_unseen(trace), *_versions(trace)]
+    return [*_nothing(trace), *_clocks(trace), *_uncaptured(trace), *_unseen(trace), *_versions(trace)]
+
+
+def _nothing(trace: Trace) -> Iterator[Finding]:
+    if not len(trace.launches):
+        message, remedy = (
+            "the trace holds no launch",
+            "see that the program launches a kernel, and what run-iket printed",
+        )
+        yield Finding("no-launches", "warning", message, remedy)
 
 
 def _lost(trace: Trace, scope: Scope) -> Iterator[Finding]:
@@ -91,7 +100,8 @@ def _lost(trace: Trace, scope: Scope) -> Iterator[Finding]:
     for launch in scope.launches:
         grid, block = launches.grid[launch], launches.block[launch]
         expected = int(np.prod(grid)) * -(-int(np.prod(block)) // _WARP)
-        found = int(trace.warps.recorded[launches.warps_of(launch)].sum())
+        found = launches.warps_of(launch)
+        found = found.stop - found.start
         if not launches.single_cluster[launch] and found < expected:
             missing, where = missing + expected - found, where + 1
     if missing:
@@ -104,10 +114,9 @@ def _lost(trace: Trace, scope: Scope) -> Iterator[Finding]:
             count=missing,
         )
     silent = int((~trace.warps.recorded[scope.warps]).sum())
-    if silent and not missing:
-        yield Finding(
-            "no-lifetime", "note", f"{silent} warps have events but no lifetime", "", scope.kernel, count=silent
-        )
+    if silent:
+        message = f"{silent} warps have events but no lifetime: shares and balance leave them out"
+        yield Finding("no-lifetime", "note", message, "", scope.kernel, count=silent)
 
 
 def _no_events(trace: Trace, scope: Scope) -> Iterator[Finding]:
@@ -202,18 +211,18 @@ def _short(trace: Trace, scope: Scope) -> Iterator[Finding]:
     duration = trace.ranges.duration_ns[rows]
     keys = range_keys(trace, rows) * size + scope.role_of[trace.ranges.warp[rows]]
     distinct, stats = grouped(keys, duration)
-    shorts = sums(keys, (duration <= tick).astype(np.int64), distinct)
-    for key, one, short in zip(np.asarray(distinct).tolist(), stats, shorts.tolist(), strict=True):
+    shorts = sums(keys, short(duration), distinct)
+    for key, one, few in zip(np.asarray(distinct).tolist(), stats, shorts.tolist(), strict=True):
         number, role = divmod(key, size)
         _, name = kind_and_name(trace, number)
         where = f" in {scope.roles[role].label}" if len(scope.roles) > 1 else ""
-        said = f"range {name!r} takes at most one tick ({tick} ns) {short} times of {one.count}{where}"
-        if short >= _EMPTY * one.count:
+        said = f"range {name!r} takes at most one tick ({tick} ns) {few} times of {one.count}{where}"
+        if few >= _EMPTY * one.count:
             message, remedy = f"{said}: it encloses next to nothing", _elsewhere(scope)
-            yield Finding("empty-range", "warning", message, remedy, scope.kernel, name, short)
-        elif short >= _SHORT * one.count:
+            yield Finding("empty-range", "warning", message, remedy, scope.kernel, name, few)
+        elif few >= _SHORT * one.count:
             message = f"{said}: single values mean nothing, the mean ({one.mean_ns:.1f} ns) does"
-            yield Finding("tick", "note", message, "", scope.kernel, name, short)
+            yield Finding("tick", "note", message, "", scope.kernel, name, few)
 
 
 def _elsewhere(scope: Scope) -> str:

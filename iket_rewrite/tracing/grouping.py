@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import OptionError
 from . import payloads
 from .model import Trace, kind_name
+from .statistics import sums
 
 #: What a summary can be divided by.
 BY = ("payload", "warp", "cta", "sm", "launch", "process")
@@ -63,9 +64,8 @@ def find_roles(trace: Trace, warps: Any, rows: Any) -> tuple[list[Role], Any]:
     sets, of = _sets(owner, table.name[rows], len(warps), max(1, len(trace.names)))
     names = [tuple(sorted(trace.names[one] for one in found)) for found in sets]
     numbers = _split(of, trace.locations.warp[trace.warps.location[warps]], len(sets))
-    life, cover = np.zeros(len(sets), np.int64), np.zeros(len(sets), np.int64)
-    np.add.at(life, of, lifetimes(trace)[warps])
-    np.add.at(cover, of[owner], table.own_ns[rows])
+    every = np.arange(len(sets))
+    life, cover = sums(of, lifetimes(trace)[warps], every), sums(of[owner], table.own_ns[rows], every)
     count = np.bincount(of, minlength=len(sets))
     columns = zip(_labels(numbers, names), count.tolist(), numbers, names, life.tolist(), cover.tolist(), strict=True)
     return [Role(label, warps, tuple(ids), *rest) for label, warps, ids, *rest in columns], of
@@ -132,10 +132,13 @@ def _by_payload(codes: Any, bits: Any) -> Groups:
     found = list(zip(types, values, strict=True))
     # In the order of the values, which for signed and floating types is not that of the bits.
     order = sorted(range(len(found)), key=lambda row: (found[row][0], _sortable(payloads.decode(*found[row]))))
+    # Not a number has many bit patterns and one name: what can not be told apart by its label is one group.
+    groups: dict[tuple[int, str], int] = {}
     rank = np.empty(len(found), np.int64)
-    rank[order] = np.arange(len(found))
-    labels = [payloads.text(*found[row]) or "no payload" for row in order]
-    return Groups(rank[of], labels)
+    for row in order:
+        label = payloads.text(*found[row]) or "no payload"
+        rank[row] = groups.setdefault((found[row][0], label), len(groups))
+    return Groups(rank[of], [label for _, label in groups])
 
 
 def _sortable(value: payloads.Value) -> tuple[float, str]:

@@ -8,8 +8,9 @@ ended already (token ranges may overlap); it is dropped when it comes to the top
 and each of them lies within the one below it; one that does not is crossing and is kept out.
 
 Intervals are half-open: what starts in the tick in which another ends comes after it; only a marker for which no range
-is left open belongs to one that ends in its tick.  Stamps have ticks of 32 ns, so
-equal stamps are common; among equal starts the order of the file decides, which is the order of the pushes.
+is left open belongs to one that ends in its tick.  Stamps have ticks of 32 ns, so equal stamps are common.  Of
+two ranges of one kind that start together the longer one is the outer, whatever the file's order: captures list token
+ranges that start together in the order of their ends.  Among equals, and between kinds, the file's order stays.
 """
 
 from __future__ import annotations
@@ -68,14 +69,20 @@ def find_nesting(warp: Any, kind: Any, start: Any, end: Any, marker_warp: Any, m
 
 
 def _order(warp: Any, kind: Any, start: Any, end: Any) -> Any:
+    """Return the order of opening."""
     order = np.lexsort((start, warp))
-    owner, first, last, push = warp[order], start[order], end[order], kind[order] == KIND_PUSH
-    together = (owner[1:] == owner[:-1]) & (first[1:] == first[:-1]) & push[1:] & push[:-1]
-    wrong = together & (last[1:] > last[:-1]) & (last[:-1] > first[:-1])
+    if not len(order):
+        return order
+    columns = [column[order] for column in (warp, kind, start)]
+    together = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
+    group, last = np.append(0, np.cumsum(~together)), end[order]
+    # What lasts no time is inside of nothing and around nothing.
+    lasting = np.flatnonzero(last > columns[2])
+    groups, ends = group[lasting], last[lasting]
+    wrong = (groups[1:] == groups[:-1]) & (ends[1:] > ends[:-1])
     if wrong.any():
-        # Not in the order of the pushes, then: of two that start together, the longer one is the outer.
-        mixed = np.isin(warp, owner[1:][wrong])
-        order = np.lexsort((np.where(mixed, -end, 0), start, warp))
+        mixed = np.isin(group, groups[1:][wrong])
+        order = order[np.lexsort((np.where(mixed, -last, 0), group))]
     return order
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import abi
+
 
 @dataclass(frozen=True, slots=True)
 class Stats:
@@ -20,6 +22,15 @@ class Stats:
     median_ns: float
     p95_ns: float
     max_ns: int
+
+
+#: Sums below this are kept in 64 bits; their size is estimated in floating point, so there is room above.
+_ROOM = 2.0**62
+
+
+def exact(values: Any) -> Any:
+    """Return integers whose sums are right: Python's own where 64 bits may not hold them, as with a stamp of 0."""
+    return values.astype(object) if float(np.abs(values.astype(np.float64)).sum()) > _ROOM else values
 
 
 def grouped(keys: Any, values: Any) -> tuple[Any, list[Stats]]:
@@ -35,7 +46,7 @@ def grouped(keys: Any, values: Any) -> tuple[Any, list[Stats]]:
     keys, values = keys[order], values[order]
     first = starts_of(keys)
     count = np.diff(np.append(first, len(keys)))
-    total = np.add.reduceat(values, first)
+    total = np.add.reduceat(exact(values), first)
     columns = (
         count,
         total,
@@ -48,6 +59,11 @@ def grouped(keys: Any, values: Any) -> tuple[Any, list[Stats]]:
     return keys[first], [Stats(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
+def short(duration: Any) -> Any:
+    """Return 1 for each duration of at most one tick, else 0; what ends before it starts is not short but wrong."""
+    return ((duration >= 0) & (duration <= abi.TIMER_TICK_NS)).astype(np.int64)
+
+
 def starts_of(keys: Any) -> Any:
     """Return where each run of equal values begins."""
     if not len(keys):
@@ -57,7 +73,8 @@ def starts_of(keys: Any) -> Any:
 
 def sums(keys: Any, values: Any, distinct: Any) -> Any:
     """Return the sum of values for each of the distinct keys, which are sorted."""
-    result = np.zeros(len(distinct), np.int64)
+    values = exact(values)
+    result = np.zeros(len(distinct), values.dtype)
     np.add.at(result, np.searchsorted(distinct, keys), values)
     return result
 
@@ -78,11 +95,14 @@ def covered(keys: Any, start: Any, end: Any) -> tuple[Any, Any]:
     # One running maximum for all groups: each is moved behind the one before it, so that it starts afresh.
     base = np.minimum.reduceat(start, first)
     length = np.maximum.reduceat(end, first) - base
+    if exact(length).dtype == object:
+        start, end, base, length = (one.astype(object) for one in (start, end, base, length))
     offset = (np.cumsum(length) - length)[group] - base[group]
     start, end = start + offset, end + offset
     before = np.append(0, np.maximum.accumulate(end)[:-1])
     before[first] = start[first]
-    return keys[first], np.add.reduceat(np.maximum(0, end - np.maximum(start, before)), first)
+    time = np.add.reduceat(np.maximum(0, end - np.maximum(start, before)), first)
+    return keys[first], time.astype(np.int64)
 
 
 def _quantile(values: Any, first: Any, count: Any, share: float) -> Any:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import abi
 from ..errors import OptionError
 from . import grouping
 from .balance import Balance, balance_of
@@ -18,7 +17,7 @@ from .findings import Finding, Scope, kernel_findings, trace_findings
 from .grouping import Role
 from .intervals import Interval, MarkerRow, intervals_of, marker_rows
 from .model import SourcePlace, Trace
-from .statistics import Stats, covered, grouped, sums
+from .statistics import Stats, covered, exact, grouped, short, sums
 
 #: Version of the JSON layout; it changes when a key changes its meaning or goes.
 SCHEMA = 1
@@ -156,7 +155,7 @@ def _kernel(trace: Trace, scope: Scope, by: str | None) -> KernelSummary:
         graph_launches=sum(bool(trace.launches.graph[launch]) for launch in scope.launches),
         duration=duration[0] if duration else None,
         warps=len(scope.warps),
-        lifetime_ns=int(grouping.lifetimes(trace)[scope.warps].sum()),
+        lifetime_ns=int(exact(grouping.lifetimes(trace)[scope.warps]).sum()),
         roles=tuple(scope.roles),
         ranges=tuple(sorted(whole, key=lambda row: -row.duration.total_ns)),
         groups=tuple(groups),
@@ -176,7 +175,7 @@ def _rows(trace: Trace, scope: Scope, of: Any, labels: Sequence[str]) -> list[Ra
     duration, warp = table.duration_ns[rows], table.warp[rows]
     distinct, stats = grouped(keys, duration)
     own = sums(keys, table.own_ns[rows], distinct)
-    at_tick = sums(keys, (duration <= abi.TIMER_TICK_NS).astype(np.int64), distinct)
+    at_tick = sums(keys, short(duration), distinct)
     # One key per range, group and warp: what overlaps within it counts once.
     place = np.searchsorted(distinct, keys)
     pairs, time = covered(place * len(trace.warps) + warp, table.start_ns[rows], table.end_ns[rows])

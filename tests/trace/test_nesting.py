@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_traces import PUSH, TOKEN
@@ -21,9 +22,13 @@ def sweep(ranges, markers=()):
 
 
 def model(ranges, markers):
-    """Return (own, inside): at every instant the range opened last and still open owns the time."""
+    """Return (own, inside): at every instant the range opened last, of two the shorter, owns the time."""
     own = [0] * len(ranges)
-    order = {row: place for place, row in enumerate(sorted(range(len(ranges)), key=lambda row: (ranges[row][2], row)))}
+
+    def outermost_first(row):
+        return ranges[row][2], -ranges[row][3], row
+
+    order = {row: place for place, row in enumerate(sorted(range(len(ranges)), key=outermost_first))}
 
     def top(warp, now):
         opened = [row for row, (owner, _, start, end) in enumerate(ranges) if owner == warp and start <= now < end]
@@ -100,9 +105,10 @@ def test_push_ranges_that_cross_are_marked():
     assert found.depth.tolist() == [0, 1, 0, 1]
 
 
-def test_equal_starts_out_of_order_put_the_longer_one_outside():
-    found = sweep([(0, PUSH, 0, 5), (0, PUSH, 0, 10)])
-    assert found.depth.tolist() == [1, 0]
+@pytest.mark.parametrize(("kind", "depth"), [(PUSH, [1, 0]), (TOKEN, [0, 0])])
+def test_equal_starts_out_of_order_put_the_longer_one_outside(kind, depth):
+    found = sweep([(0, kind, 0, 5), (0, kind, 0, 10)])
+    assert found.depth.tolist() == depth
     assert found.own_ns.tolist() == [5, 5]
     assert not found.crossing.any()
 
