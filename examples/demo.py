@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections import defaultdict
@@ -99,17 +97,13 @@ def launch(cubin: str) -> None:
 
 
 def capture(folder: Path) -> dict:
-    """Run the launch under run-iket and return its trace."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), RUNTIME]))}
-    run_iket = [sys.executable, "-m", "iket.cli.main", "--output-dir", str(folder / "trace"), "--clobber", "profile"]
+    """Run the launch under NVIDIA's run-iket and return its trace."""
     child = [sys.executable, __file__, "--launch", str(folder / "kernel.cubin")]
-    done = subprocess.run(
-        [*run_iket, "--postprocess", "all", "--", *child], env=environment, capture_output=True, text=True, check=False
-    )
-    traces = list((folder / "trace").glob("*.trace.json"))
-    if done.returncode != 0 or not traces:
-        sys.exit(f"the capture failed:\n{done.stdout}{done.stderr}")
-    return json.loads(traces[0].read_text(encoding="utf-8"))
+    try:
+        result = iket_rewrite.profile(child, output_dir=folder / "trace", postprocess="json")
+    except iket_rewrite.CaptureError as error:
+        sys.exit(f"the capture failed: {error}")
+    return json.loads(result.trace_json.read_text(encoding="utf-8"))
 
 
 def show(trace: dict) -> None:

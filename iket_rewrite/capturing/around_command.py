@@ -189,8 +189,10 @@ def _take(request: Request, evidence: Evidence, raw: Path, made: Path) -> Conten
     Raises:
         CaptureError: it holds nothing, or something else.
     """
-    datas = [path.read_bytes() for path in files_of(raw).json]
-    contents = together([look_into(data) for data in datas])
+    traces = {path: path.read_bytes() for path in files_of(raw).json}
+    held = {path: look_into(data) for path, data in traces.items()}
+    contents = together(list(held.values()))
+    datas = list(traces.values())
     refuse_empty(request, evidence, raw, contents if datas else None)
     if request.cluster is not None:
         checking.refuse_other_cluster(datas, request.cluster)
@@ -198,7 +200,15 @@ def _take(request: Request, evidence: Evidence, raw: Path, made: Path) -> Conten
     missing = [ending for ending in wanted if not any(path.name.endswith(ending) for path in raw.iterdir())]
     if missing:
         raise failures.no_artifact(missing, sorted(path.name for path in raw.iterdir()))
+    # A process that used CUDA and launched nothing, such as a parent, is no part of the result.
+    idle = tuple(_stem(path) for path, inside in held.items() if not inside.kernels)
     for path in sorted(raw.iterdir()):
-        if path.name.endswith(wanted or ("\0",)) or (request.keep and path.name in _INTERMEDIATE):
+        if (path.name.endswith(wanted or ("\0",)) and _stem(path) not in idle) or (
+            request.keep and path.name in _INTERMEDIATE
+        ):
             os.rename(path, made / path.name)
     return contents
+
+
+def _stem(path: Path) -> str:
+    return path.name.partition(".")[0]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from .. import abi
 from ..errors import CaptureError
+from .wording import said, signal_name, some, triple
 
 INSTALL = "pip install 'iket-rewrite[profile]'"
 #: The slugs, in the order of the documentation; a test compares.
@@ -45,10 +46,10 @@ def runtime_missing(named: str | None = None) -> CaptureError:
     return CaptureError(f"NVIDIA's IKET runtime is not installed{where}", slug="runtime-missing", remedy=INSTALL)
 
 
-def runtime_unusable(said: str) -> CaptureError:
+def runtime_unusable(printed: str) -> CaptureError:
     """The runtime is there and does not start."""
     return CaptureError(
-        "NVIDIA's run-iket is installed and does not start", slug="runtime-missing", remedy=INSTALL, output=said
+        "NVIDIA's run-iket is installed and does not start", slug="runtime-missing", remedy=INSTALL, output=printed
     )
 
 
@@ -117,10 +118,10 @@ def gpu_unsupported(devices: Sequence[str]) -> CaptureError:
     )
 
 
-def driver_unsupported(said: Sequence[str]) -> CaptureError:
+def driver_unsupported(messages: Sequence[str]) -> CaptureError:
     """The driver does not let the runtime in."""
     return CaptureError(
-        f"the runtime could not set itself up with this driver: {_said(said)}",
+        f"the runtime could not set itself up with this driver: {said(messages)}",
         slug="driver-unsupported",
         remedy="update the driver, and end other profilers; iket-profile --doctor shows the versions",
     )
@@ -162,7 +163,7 @@ def not_instrumented(kernels: Sequence[str]) -> CaptureError:
         "iket-verify says what a binary holds"
     )
     if kernels:
-        seen = f"no launched kernel recorded an event; launched were {_some(kernels)}"
+        seen = f"no launched kernel recorded an event; launched were {some(kernels)}"
     else:
         seen = "CUDA was used, and no launched kernel recorded an event"
         remedy += "; warp_lifetimes_only=True lists every kernel that is launched"
@@ -174,10 +175,10 @@ def too_many_events(kernels: Sequence[str], budget: int | None, how: str, step: 
     allowed = "its budget allows" if budget is None else f"{budget}, which its budget allows"
     larger = "a larger number" if budget is None else str(step * budget)
     return CaptureError(
-        f"nothing of {_some(kernels)} was recorded: every warp had more events than {allowed}",
+        f"nothing of {some(kernels)} was recorded: every warp had more events than {allowed}",
         slug="too-many-events",
         exit_code=1,
-        remedy=f"capture again with {how}{larger}, or more (a range is two events); iket-profile counts them, event_bound too",
+        remedy=f"capture again with {how}{larger}, or more, a range being two events; iket-profile counts them",
     )
 
 
@@ -194,7 +195,7 @@ def buffer_too_small(size: int) -> CaptureError:
 def cluster_missing(wanted: Sequence[int], kernels: Sequence[str]) -> CaptureError:
     """The requested cluster does not exist."""
     return CaptureError(
-        f"cluster {_triple(wanted)} does not exist in {_some(kernels)}: the runtime took cluster 0,0,0 in its place",
+        f"cluster {triple(wanted)} does not exist in {some(kernels)}: the runtime took cluster 0,0,0 in its place",
         slug="cluster-missing",
         exit_code=1,
         remedy="indices count clusters, not blocks, from 0; without clusters in the launch each block is one",
@@ -204,7 +205,7 @@ def cluster_missing(wanted: Sequence[int], kernels: Sequence[str]) -> CaptureErr
 def pass_failed(number: int, of: int, status: int, command: Sequence[str], output: str) -> CaptureError:
     """The profiled program failed in a pass."""
     role = "sizing" if number == 1 and of > 1 else "recording"
-    ended = f"was ended by signal {_signal(-status)}" if status < 0 else f"ended with status {status}"
+    ended = f"was ended by signal {signal_name(-status)}" if status < 0 else f"ended with status {status}"
     remedy = "run it without iket-profile: it must end with status 0 every time, as it runs twice"
     if number == 2:
         remedy = (
@@ -250,10 +251,10 @@ def no_artifact(wanted: Sequence[str], found: Sequence[str]) -> CaptureError:
     )
 
 
-def session_failed(what: str, said: Sequence[str]) -> CaptureError:
+def session_failed(what: str, messages: Sequence[str]) -> CaptureError:
     """A call of the session interface failed."""
     return CaptureError(
-        f"the runtime's session failed: {what}{f': {_said(said)}' if said else ''}",
+        f"the runtime's session failed: {what}{f': {said(messages)}' if messages else ''}",
         slug="session-failed",
         remedy="iket-profile around the program is the other way; iket-profile --doctor shows what is installed",
     )
@@ -282,25 +283,3 @@ def not_captured_yet() -> CaptureError:
         slug="not-captured-yet",
         remedy="look at it after the with block",
     )
-
-
-def _said(messages: Sequence[str]) -> str:
-    return "; ".join(dict.fromkeys(messages)) or "it gave no reason"
-
-
-def _some(names: Sequence[str], most: int = 8) -> str:
-    shown = list(dict.fromkeys(names))
-    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
-
-
-def _triple(values: Sequence[int]) -> str:
-    return ",".join(map(str, values))
-
-
-def _signal(number: int) -> str:
-    import signal
-
-    try:
-        return f"{number} ({signal.Signals(number).name})"
-    except ValueError:
-        return str(number)

@@ -174,8 +174,11 @@ class Capture:
             finally:
                 session.close()
         except CallError as error:
-            if not failed:
-                raise failures.session_failed(str(error), error.messages) from None
+            if failed:
+                return
+            if not checking.cuda_is_used():
+                raise failures.no_launch("the block") from None
+            raise failures.session_failed(str(error), error.messages) from None
 
     def _judge(self, contents: Contents, messages: Sequence[str], path: Path) -> None:
         """Refuse a trace that holds nothing, or something else than what was asked for; warn of what is missing."""

@@ -50,7 +50,9 @@ class Group:
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        self.end()
+        # What a program that ended well has left running is its own affair.
+        if kind is not None or self._process.poll() is None:
+            self.end()
         if self._process.stdout is not None:
             self._process.stdout.close()
         os.close(self._pipe)

@@ -11,6 +11,8 @@ What it does beside that is chosen by the variable STAND_IN, some words with com
     no-launch      the program used CUDA and launched nothing
     plain          kernels were launched, and none holds events
     two            two processes used CUDA
+    idle           another process used CUDA and launched nothing
+    no-advice      kernels without events, and it fails between the passes as it has no number to give
     deaf           it ignores being asked to end
 """
 
@@ -63,16 +65,18 @@ def write_tracker(folder: Path) -> None:
     if "no-cuda" in MODES:
         return
     seen = [] if "no-launch" in MODES else [launch("annotated")]
-    if "plain" in MODES:
+    if MODES & {"plain", "no-advice"}:
         seen = [launch("plain_add"), launch("plain_mul")]
     for pid in pids():
         (folder / f"pid_{pid}").mkdir()
-        record = {"launches": seen, "graphLaunches": {}, "modules": [], "recommended_max_ts_cnt_per_warp": 24}
+        record = {"launches": seen, "graphLaunches": {}, "modules": []}
+        if "no-advice" not in MODES:
+            record["recommended_max_ts_cnt_per_warp"] = 24
         (folder / f"pid_{pid}" / "tracker.json").write_text(json.dumps(record), encoding="utf-8")
 
 
 def pids() -> list[str]:
-    return ["0x1a", "0x2b"] if "two" in MODES else ["0x1a"]
+    return ["0x1a", "0x2b"] if MODES & {"two", "idle"} else ["0x1a"]
 
 
 def write_traces(folder: Path, postprocess: str) -> None:
@@ -85,7 +89,8 @@ def write_traces(folder: Path, postprocess: str) -> None:
         for ending in endings:
             stem = "capture" if "renamed" in MODES else "iket_pid"
             end = ".events" if "renamed" in MODES else ending
-            (folder / f"{stem}_{pid}{end}").write_bytes(data if ending == ".trace.json" else b"made")
+            text = json.dumps(empty).encode() if "idle" in MODES and pid == "0x2b" else data
+            (folder / f"{stem}_{pid}{end}").write_bytes(text if ending == ".trace.json" else b"made")
 
 
 def main() -> int:
@@ -104,7 +109,7 @@ def main() -> int:
             print(f"Tracker failed with return code: {status}")
             return 1
         write_tracker(folder / "tracker")
-        if "no-cuda" in MODES:
+        if MODES & {"no-cuda", "no-advice"}:
             raise AssertionError("recommended_max_ts_cnt_per_warp is not found in tracker")
     status = one_pass("iket", folder / "iket", command)
     if status != 0:

@@ -86,6 +86,13 @@ def test_several_processes_have_a_file_each(stand_in, tmp_path):
     assert len(result.launches) == 2
 
 
+def test_a_process_that_launched_nothing_has_no_file(stand_in, tmp_path):
+    stand_in.does("idle")
+    result = iket_rewrite.profile(WORKS, output_dir=tmp_path / "out", postprocess="json")
+    assert listing(tmp_path / "out") == ["iket_pid_0x1a.trace.json"]
+    assert len(result.launches) == 1
+
+
 def test_the_command_gets_its_folder_and_environment(stand_in, tmp_path, capfd):
     (tmp_path / "inside").mkdir()
     code = "import os; print(os.getcwd(), os.environ['MINE'], 'iket' in os.environ.get('PYTHONPATH', ''))"
@@ -180,8 +187,9 @@ def test_a_program_that_launches_nothing_is_told(stand_in, tmp_path, words):
     assert "launched no kernel" in failure("no-launch", output_dir=tmp_path / "out").message
 
 
-def test_kernels_without_events_are_listed(stand_in, tmp_path):
-    stand_in.does("plain")
+@pytest.mark.parametrize("words", ["plain", "no-advice"])
+def test_kernels_without_events_are_listed(stand_in, tmp_path, words):
+    stand_in.does(words)
     error = failure("not-instrumented", output_dir=tmp_path / "out")
     assert "plain_add, plain_mul" in error.message
 

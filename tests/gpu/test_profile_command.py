@@ -92,6 +92,12 @@ def test_two_processes_have_a_trace_each(tmp_path):
         check_counted(launch, rounds)
 
 
+def test_a_process_that_launches_nothing_has_no_trace(tmp_path):
+    result = iket_rewrite.profile(program("parent"), output_dir=tmp_path / "out")
+    ((_, launch),) = launches(result.trace_json)
+    check_counted(launch, 3)
+
+
 def test_kernels_without_events_are_listed(tmp_path):
     error = failure("not-instrumented", "plain", folder=tmp_path)
     assert "counted" in error.message

@@ -12,10 +12,10 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TESTS), str(TESTS.parent)]
 
-from gpu.captures.launching import Kernels, begin  # noqa: E402
-
 
 def counted(rounds: int = 3) -> None:
+    from gpu.captures.launching import Kernels, begin
+
     kernels = Kernels(begin())
     kernels.count(rounds)
     print("sum", kernels.result(1)[0])
@@ -28,13 +28,23 @@ def two() -> None:
 
 
 def plain() -> None:
+    from gpu.captures.launching import Kernels, begin
+
     kernels = Kernels(begin(), annotated=False)
     kernels.count(3)
     kernels.result(1)
 
 
 def no_launch() -> None:
+    from gpu.captures.launching import begin
+
     begin()
+
+
+def parent() -> None:
+    """A process that uses CUDA and launches nothing, and its child."""
+    no_launch()
+    sys.exit(subprocess.run([sys.executable, __file__, "counted"], check=False).returncode)
 
 
 def nothing() -> None:

@@ -100,28 +100,28 @@ def nested() -> dict:
 def torch_and_core() -> dict:
     """Kernels of PyTorch, and ours on its tensor and its stream."""
     import torch
-    from cuda.core import Device, LaunchConfig, launch
+    from cuda.core import LaunchConfig, launch
     from gpu.captures.launching import begin, cubin
 
-    device: Device = begin()
+    device = begin()
     counted = cubin(device).get_kernel("counted")
-    out = torch.zeros(4 * 64, device="cuda", dtype=torch.int32)
-    stream = device.create_stream(torch_stream(torch))
-    with iket_rewrite.capture(output=kept("only")) as captured:
-        doubled = torch.ones(1 << 12, device="cuda") * 2
-        launch(stream, LaunchConfig(grid=(4,), block=(64,)), counted, *words(out.data_ptr(), 3, 0))
-        total = (out + 1).sum()
-    return {"buffer": out.tolist(), "total": int(total), "doubled": float(doubled.sum()), "text": repr(captured)}
+    theirs = torch.cuda.Stream()
 
-
-def torch_stream(torch):
     class Stream:
-        """PyTorch's current stream, as cuda.core takes streams of others."""
+        """PyTorch's stream, as cuda.core takes streams of others."""
 
         def __cuda_stream__(self):
-            return 0, torch.cuda.current_stream().cuda_stream
+            return 0, theirs.cuda_stream
 
-    return Stream()
+    with torch.cuda.stream(theirs):
+        out = torch.zeros(4 * 64, device="cuda", dtype=torch.int32)
+        with iket_rewrite.capture(output=kept("only")) as captured:
+            doubled = torch.ones(1 << 12, device="cuda") * 2
+            arguments = words(out.data_ptr(), 3, 0)
+            launch(device.create_stream(Stream()), LaunchConfig(grid=(4,), block=(64,)), counted, *arguments)
+            total = (out + 1).sum()
+        torch.cuda.synchronize()
+    return {"buffer": out.tolist(), "total": int(total), "doubled": float(doubled.sum()), "text": repr(captured)}
 
 
 def words(address: int, *values: int) -> list:
