@@ -7,6 +7,7 @@ each pass ended, what the sizing pass found, and which files are there.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -145,9 +146,10 @@ def _profile(request: Request, found: run_iket.RunIket, driver: Driver, output: 
 
 def _run(request: Request, found: run_iket.RunIket, area: Path, raw: Path, output: TextIO | None) -> Evidence:
     """Run run-iket to its end."""
-    pipe, record = area / "output", area / "passes"
+    pipe, record, words = area / "output", area / "passes", area / "command.json"
     os.mkfifo(pipe)
-    relayed = [sys.executable, "-I", "-S", str(_RELAY), str(pipe), str(record), *request.command]
+    words.write_text(json.dumps(request.command), encoding="utf-8")
+    relayed = [sys.executable, "-I", "-S", *map(str, (_RELAY, pipe, record, words))]
     line = run_iket.arguments(
         found,
         relayed,

@@ -22,6 +22,7 @@ from ..errors import CaptureError
 from . import budget, checking, failures, options
 from .contents import Contents, look_into
 from .devices import ask_driver, require_gpu
+from .keeping import keep
 from .other_profilers import refuse_others
 from .runtime import find_runtime
 from .session import CallError, Session, load_library, settle
@@ -111,6 +112,7 @@ class Capture:
         try:
             refuse_others()
             self._session = self._start()
+            keep()
         except BaseException:
             _one.release()
             raise
@@ -122,8 +124,9 @@ class Capture:
         if session is None or captured is None:
             raise failures.not_captured_yet()
         self._session = None
+        keep()
         folder = Path(tempfile.mkdtemp(prefix="iket-"))
-        keep = False
+        in_place = False
         try:
             path = folder / f"iket_pid_{os.getpid():#x}.trace.json"
             try:
@@ -135,11 +138,11 @@ class Capture:
                 contents = look_into(path.read_bytes())
                 self._judge(contents, captured.messages, path)
                 captured._path, captured._contents = self._placed(path), contents
-                keep = captured._path == path
-                if keep:
+                in_place = captured._path == path
+                if in_place:
                     weakref.finalize(captured, shutil.rmtree, folder, True)
         finally:
-            if not keep:
+            if not in_place:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _start(self) -> Session:

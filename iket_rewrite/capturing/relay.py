@@ -2,9 +2,10 @@
 """The program that run-iket starts in place of the command, once per pass; it starts the command and waits for it.
 
 run-iket reads a program's output only when it has ended, and tells how it ended in words.  So the command's output
-goes past it, through a named pipe, and how each pass began and ended is written down as JSON, one line each.
+goes past it, through a named pipe, and how each pass began and ended is written down as JSON, one line each.  The
+command's words come from a file, so that run-iket takes none of them for its own.
 
-python relay.py PIPE RECORD COMMAND ...
+python relay.py PIPE RECORD COMMAND.json
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ def tool() -> str | None:
     return None
 
 
-def main(pipe: str, record: str, *command: str) -> int:
+def main(pipe: str, record: str, words: str) -> int:
     """Run the command; return its status, or end by its signal."""
+    with open(words, encoding="utf-8") as file:
+        command = json.load(file)
 
     def note(**values: object) -> None:
         with open(record, "a", encoding="utf-8") as file:

@@ -94,7 +94,11 @@ class Screen:
         if self._output is None or not text:
             return
         self._clear()
-        self._output.write(text)
+        try:
+            self._output.write(text)
+        except UnicodeEncodeError as error:
+            # The stream knows fewer letters than the program prints.
+            self._output.write(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
         self._output.flush()
         self._at_line_start = text.endswith("\n")
 

@@ -68,7 +68,15 @@ def _cluster(text: str) -> tuple[int, ...]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
-    return run_command("iket-profile", lambda: _main(parser().parse_args(arguments)))
+    return run_command("iket-profile", lambda: _main(_parsed(sys.argv[1:] if arguments is None else arguments)))
+
+
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the options; what follows the first `--` is the command, whatever stands in it."""
+    split = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parser().parse_args(arguments[:split])
+    options.command += arguments[split + 1 :]
+    return options
 
 
 def _main(options: argparse.Namespace) -> int:

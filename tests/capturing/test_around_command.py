@@ -121,6 +121,13 @@ def test_output_comes_while_the_command_runs(stand_in, tmp_path):
     assert "".join(seen).startswith("first")
 
 
+def test_letters_that_the_output_does_not_know_do_not_stop_a_capture(stand_in, tmp_path):
+    with open(tmp_path / "shown", "w", encoding="ascii") as stream:
+        stand_in.patch.setattr(sys, "stdout", stream)
+        iket_rewrite.profile(python("print('größer')"), output_dir=tmp_path / "out")
+    assert (tmp_path / "shown").read_text() == "gr\\xf6\\xdfer\n" * 2
+
+
 def test_one_pass_suffices_for_warp_lifetimes(stand_in, tmp_path, capfd):
     iket_rewrite.profile(WORKS, output_dir=tmp_path / "out", warp_lifetimes_only=True)
     assert capfd.readouterr().out == "worked\n"

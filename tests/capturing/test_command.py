@@ -27,6 +27,14 @@ def test_a_capture_shows_the_commands_output_and_what_was_recorded(stand_in, tmp
     assert f"next: iket-trace summary {tmp_path / 'out'}" in shown.err
 
 
+def test_the_commands_own_words_are_nobody_elses(stand_in, tmp_path, capfd):
+    words = ["--keep", "--", "-q", "--clobber", "profile", "a b", "\udcff"]
+    command = [sys.executable, "-c", "import os, sys; print(os.fsencode('|'.join(sys.argv[1:])))", *words]
+    assert profile_command.main(["-o", str(tmp_path / "out"), "--", *command]) == 0
+    assert capfd.readouterr().out == "b'--keep|--|-q|--clobber|profile|a b|\\xff'\n" * 2
+    assert "tracker" not in listing(tmp_path / "out")
+
+
 def test_quiet_keeps_the_commands_output(stand_in, tmp_path, capfd):
     assert profile_command.main(["-q", "-o", str(tmp_path / "out"), "--postprocess", "json", "--", *WORKS]) == 0
     assert capfd.readouterr().out == ""
