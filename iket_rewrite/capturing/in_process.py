@@ -180,7 +180,7 @@ class Capture:
             if failed:
                 return
             if not checking.cuda_is_used():
-                raise failures.no_launch("the block") from None
+                raise failures.no_launch_in_block() from None
             raise failures.session_failed(str(error), error.messages) from None
 
     def _judge(self, contents: Contents, messages: Sequence[str], path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..capturing import keeping
 from ..rewriting.core import Rewrite
 from ..rewriting.table import event_table
 from . import callback, compat
@@ -22,6 +23,7 @@ class Instrumented:
         self._executable = executable
         self.runtime_payloads = runtime_payloads
         self.rewrites = rewrites
+        keeping.note(self)
 
     @property
     def mod(self) -> Any:
