@@ -107,6 +107,19 @@ class Layout:
         return None
 
 
+def quoted_folders(folders: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the options by which nvcc looks into folders for quoted includes: the first ones, and the last ones."""
+    first, last = [], []
+    for folder in folders:
+        # What nvcc hands on to the host compiler is split at commas, and a shell reads it.  ccache would move the value
+        # if it were a word of its own.
+        if all(char.isalnum() or char in "/._-+@" for char in folder):
+            first.append(f"-Xcompiler=-iquote,{folder}")
+        else:
+            last.append(f"-I{folder}")
+    return first, last
+
+
 def is_below(place: str, folder: str) -> bool:
     """Say whether a place lies in a folder or below it."""
     return place == folder or place.startswith(folder.rstrip("/") + "/")

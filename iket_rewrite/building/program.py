@@ -19,7 +19,7 @@ from ..rewriting.plan import EMPTY, Decision, Plan, make_plan
 from ..rewriting.render import copied_lead, forwarding, program_definitions, site_edits
 from ..rewriting.scan import holds_metadata
 from ..source import Source, splice
-from .layout import NO_FOLDERS, Copy, IncludeFolders, Layout
+from .layout import NO_FOLDERS, Copy, IncludeFolders, Layout, quoted_folders
 from .plan_file import load_plan, plan_bytes
 from .reached import Tree, read
 from .reading import Reading, Text
@@ -33,14 +33,24 @@ _HEADERS = (".cuh", ".h", ".hpp", ".hh", ".hxx", ".h++", ".inl", ".inc", ".ipp",
 
 @dataclass(frozen=True)
 class Settings:
-    """How a program is rewritten; the words are those of `rewrite`."""
+    """How a program is rewritten.
+
+    Attributes:
+        target, runtime_payloads, method, pre_hopper: those of `rewrite`.
+        second_prefix: the header's first names are left to somebody else.
+        unused_wrappers: wrappers that nothing uses are worth a warning.
+        kept: what a plan file has fixed.
+        name: what compilers call the header with the definitions, where it does not stay.
+    """
 
     target: str | None = None
     runtime_payloads: bool | None = None
     method: str = "auto"
     pre_hopper: str = "off"
     second_prefix: bool = False
+    unused_wrappers: bool = True
     kept: KeptPlan = NOTHING_KEPT
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,15 +89,12 @@ class Program:
 
     def options(self, overlay: str) -> list[str]:
         """Return the options by which nvcc finds the overlay's files, and the originals behind them."""
-        result = []
-        for folder in self.folders.quoted:
-            # nvcc splits what it hands on at commas.
-            result += [f"-I{folder}"] if "," in folder else ["-Xcompiler", f"-iquote,{folder}"]
+        result, last = quoted_folders(self.folders.quoted)
         for inside, folder in self.folders.pairs:
             if inside is not None:
                 result.append(f"-I{os.path.normpath(os.path.join(overlay, inside))}")
             result.append(f"-I{folder}")
-        return result
+        return result + last
 
     @property
     def annotated(self) -> tuple[str, ...]:
@@ -201,7 +208,7 @@ def program_of(
         settings: how to rewrite.
     """
     notices = check_options(settings.method, settings.pre_hopper, settings.target)
-    reading = Reading(tree, units, second_prefix=settings.second_prefix)
+    reading = Reading(tree, units, second_prefix=settings.second_prefix, unused_wrappers=settings.unused_wrappers)
     notices = *(notices if reading.annotations else ()), *reading.notices, *_second_names(tree, reading)
     if not reading.annotations and not settings.kept.events:
         return Program(EMPTY, sources, warnings=notices, kept=settings.kept), reading
@@ -213,7 +220,7 @@ def program_of(
         runtime_payloads=settings.runtime_payloads,
         kept=settings.kept,
     )
-    copies, folders = _Overlay(tree, units, reading, plan, settings.pre_hopper).made()
+    copies, folders = _Overlay(tree, units, reading, plan, settings).made()
     return Program(plan, sources, copies, folders, notices + plan.warnings, settings.kept), reading
 
 
@@ -237,9 +244,9 @@ class _Overlay:
     """The copies of a program."""
 
     def __init__(
-        self, tree: Tree, units: Sequence[Sequence[str]], reading: Reading, plan: Plan, pre_hopper: str
+        self, tree: Tree, units: Sequence[Sequence[str]], reading: Reading, plan: Plan, settings: Settings
     ) -> None:
-        self.plan, self.pre_hopper = plan, pre_hopper
+        self.plan, self.settings = plan, settings
         self.decided: dict[Source, list[tuple[Annotation, Decision]]] = {}
         for annotation, decision in zip(plan.annotations, plan.decisions, strict=True):
             self.decided.setdefault(annotation.call.source, []).append((annotation, decision))
@@ -251,7 +258,7 @@ class _Overlay:
         if self.layout is None:
             return (), NO_FOLDERS
         layout = self.layout
-        header = program_definitions(self.plan, pre_hopper=self.pre_hopper == "rank0")
+        header = program_definitions(self.plan, self.settings.name, pre_hopper=self.settings.pre_hopper == "rank0")
         copies = [Copy("", DEFINITIONS, header.encode("utf-8", "surrogateescape"))]
         copies += [self._copy(text) for text in layout.copied.values()]
         for alias, first in layout.aliases.items():

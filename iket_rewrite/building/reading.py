@@ -55,13 +55,21 @@ class Reading:
         tree: the files that may be reached.
         units: the places of the files that each translation unit starts with, in order.
         second_prefix: the header's first names are left to somebody else.
+        unused_wrappers: say which wrappers nothing uses.
 
     Raises:
         AnnotationError: an annotation can not be understood.
     """
 
-    def __init__(self, tree: Tree, units: Sequence[Sequence[str]], *, second_prefix: bool = False) -> None:
-        self._tree, self._units = tree, units
+    def __init__(
+        self,
+        tree: Tree,
+        units: Sequence[Sequence[str]],
+        *,
+        second_prefix: bool = False,
+        unused_wrappers: bool = True,
+    ) -> None:
+        self._tree, self._units, self._unused_wrappers = tree, units, unused_wrappers
         self._texts: dict[str, Text] = {}
         self._circles: dict[tuple[str, str], Notice] = {}
         self.texts: dict[str, Text] = {}
@@ -144,7 +152,8 @@ class Reading:
             text.named, found = resolve_with(text.source, text.annotations, visible)
             used |= {use.callee for use in found.calls}
             self.notices += passed_on(text.source, found)
-        self.notices += unused(wrapped, used, "in this program")
+        if self._unused_wrappers:
+            self.notices += unused(wrapped, used, "in this program")
 
     def _visible(self, text: Text, wrappers: Iterable[tuple[Text, Wrapped]]) -> Wrapped:
         """Return the wrappers that a file can use: those of its translation units, but for names that it defines."""

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 
 from ..errors import OptionError
+from .command_line import quoted
 from .layout import Copy, is_below
 
 #: The compiler's options for the overlay; the file also tells an overlay from any other folder.
@@ -67,7 +68,7 @@ def differences(copies: Sequence[Copy], output: str, options: Sequence[str]) -> 
 
 
 def _options_bytes(options: Sequence[str]) -> bytes:
-    return os.fsencode("".join(f"{quoted_option(option)}\n" for option in options))
+    return os.fsencode("".join(f"{quoted(option)}\n" for option in options))
 
 
 def lay_out(copies: Sequence[Copy], folder: str) -> None:
@@ -123,13 +124,6 @@ def _staged(copies: Sequence[Copy], output: str, options: Sequence[str], cleanin
         os.chmod(new, 0o777 & ~_umask())
         _keep_times(new, output)
     return new
-
-
-def quoted_option(option: str) -> str:
-    """Return an option as an options file of nvcc spells it."""
-    if not any(char in option for char in " \t\"'\\"):
-        return option
-    return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _keep_times(new: str, old: str) -> None:

@@ -157,8 +157,11 @@ def definitions(plan: Plan, *, pre_hopper: bool) -> str:
     )
 
 
-def program_definitions(plan: Plan, *, pre_hopper: bool) -> str:
-    """Return the header with the definitions that every rewritten file of a program includes."""
+def program_definitions(plan: Plan, name: str = "", *, pre_hopper: bool) -> str:
+    """Return the header with the definitions that every rewritten file of a program includes.
+
+    Compilers call it by the name, where there is one.
+    """
     captured = _types(plan, [event.payload for event in plan.events])
     return str(
         _environment()
@@ -166,6 +169,7 @@ def program_definitions(plan: Plan, *, pre_hopper: bool) -> str:
         .render(
             definitions=definitions(plan, pre_hopper=pre_hopper),
             digest=plan.digest,
+            name=name,
             captured=[kind["name"].upper() for kind in captured],
             declared=[kind["name"].upper() for kind in _types(plan, [event.declared for event in plan.events])],
         )
