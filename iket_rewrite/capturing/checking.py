@@ -29,7 +29,7 @@ def refuse_empty_session(contents: Contents, messages: Sequence[str], *, warp_li
         raise failures.buffer_too_small(size)
     require_gpu(ask_driver())
     if warp_lifetimes_only or not cuda_is_used():
-        raise failures.no_launch("the block")
+        raise failures.no_launch_in_block()
     raise failures.not_instrumented(())
 
 

@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import CaptureError
 from . import budget, failures, options
 from .contents import Contents, read_sizing
 from .messages import words_of
 from .request import Request
 from .streaming import Pass, Tail
+
+#: What run-iket, releases 4.6.0 to 4.8.1, fails for where no launch was counted; its traceback tells nobody anything.
+_NO_NUMBER = "recommended_max_ts_cnt_per_warp is not found"
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,15 @@ def refuse_failed(request: Request, evidence: Evidence, raw: Path) -> None:
         # Without an event to count, run-iket of some releases fails between the passes.
         if len(passes) == 1 and request.passes > 1 and not any((raw / "iket").glob("*")):
             if not sizing.kernels:
-                raise failures.no_launch("the program", evidence.everything)
+                expected = _NO_NUMBER in evidence.said.text
+                raise _no_launch(request, evidence.output.text if expected else evidence.everything)
             if sizing.advice is None:
                 raise failures.not_instrumented(sizing.kernels)
         raise failures.run_iket_failed(evidence.status, evidence.said.text)
+
+
+def _no_launch(request: Request, output: str) -> CaptureError:
+    return failures.no_launch_by(shlex.join(request.command), output)
 
 
 def refuse_empty(request: Request, evidence: Evidence, raw: Path, contents: Contents | None) -> None:
@@ -69,12 +79,12 @@ def refuse_empty(request: Request, evidence: Evidence, raw: Path, contents: Cont
     seen = [*sizing.kernels, *(contents.kernels if contents else ())]
     if contents is None:
         if not seen and not any((raw / "iket").glob("pid*")) and raw.is_dir():
-            raise failures.no_launch("the program", evidence.output.text)
+            raise _no_launch(request, evidence.output.text)
         wanted = options.ENDINGS[request.postprocess] or options.ENDINGS["json"]
         raise failures.no_artifact(wanted, sorted(path.name for path in raw.rglob("*")) if raw.is_dir() else ())
     if contents.events or (request.warp_lifetimes_only and contents.kernels):
         return
     if not seen:
-        raise failures.no_launch("the program", evidence.output.text)
+        raise _no_launch(request, evidence.output.text)
     budget.refuse_all_dropped(contents, evidence.messages, how=budget.HOW_TO_A_COMMAND)
     raise failures.not_instrumented(seen)

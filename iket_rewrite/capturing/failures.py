@@ -145,13 +145,23 @@ def already_capturing(what: str) -> CaptureError:
     )
 
 
-def no_launch(what: str, output: str = "") -> CaptureError:
-    """No kernel was launched."""
+def no_launch_in_block() -> CaptureError:
+    """No kernel was launched inside a block."""
     return CaptureError(
-        f"{what} launched no kernel",
+        "no kernel was launched in the block",
         slug="no-launch",
         exit_code=1,
-        remedy="launch the kernel between begin and end; a launch that fails, and one in another process, do not count",
+        remedy="launch it between the block's begin and its end, in this process; a launch that fails does not count",
+    )
+
+
+def no_launch_by(program: str, output: str) -> CaptureError:
+    """No kernel was launched by a program."""
+    return CaptureError(
+        f"{program} launched no kernel",
+        slug="no-launch",
+        exit_code=1,
+        remedy="see that it gets as far as its launch with these arguments; a launch that fails does not count",
         output=output,
     )
 

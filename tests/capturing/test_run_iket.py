@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from capturing.support import H200, StandIn, listing
 from fetch_parsers import RELEASES, packages
 
+import iket_rewrite
 from iket_rewrite import CaptureError
 from iket_rewrite.capturing import run_iket
 
@@ -95,3 +97,23 @@ def test_one_that_is_nowhere_or_does_not_start_is_told(monkeypatch, tmp_path):
     with pytest.raises(CaptureError) as caught:
         run_iket.find_run_iket()
     assert (caught.value.slug, caught.value.output.strip()) == ("runtime-missing", "broken")
+
+
+@pytest.mark.parametrize(
+    ("code", "slug", "words"),
+    [
+        ("print('no CUDA here')", "no-launch", "launched no kernel"),
+        ("print('why'); raise SystemExit(7)", "first-pass-failed", "ended with status 7 in the first pass"),
+        ("import os; os.kill(os.getpid(), 6)", "first-pass-failed", "was ended by signal 6 (SIGABRT)"),
+    ],
+)
+def test_what_the_real_one_does_without_a_kernel_is_told_plainly(release, monkeypatch, tmp_path, code, slug, words):
+    """Only the GPU is told of; without one the real run-iket still runs its first pass."""
+    for name in ("CUDA_INJECTION64_PATH", "NSYS_PROFILING_SESSION_ID"):
+        monkeypatch.delenv(name, raising=False)
+    StandIn(monkeypatch, tmp_path).has(H200)
+    with pytest.raises(CaptureError) as caught:
+        iket_rewrite.profile([sys.executable, "-c", code], output_dir=tmp_path / "out")
+    assert (caught.value.slug, words in caught.value.message) == (slug, True), caught.value
+    assert "Traceback" not in str(caught.value)
+    assert listing(tmp_path) == []
