@@ -62,10 +62,12 @@ def main() -> None:
     a, b = (torch.randn(SIZE, SIZE, device="cuda", dtype=torch.float16) for _ in range(2))
     c = torch.empty(SIZE, SIZE, device="cuda", dtype=torch.float32)
     expected = a.double() @ b.double()
-    results = []
+    results, kept = [], []
     for step, stages in itertools.product((32, 64), (2, 3, 4)):
         with iket.session():
             kernel = tilelang.compile(product(SIZE, step, stages), target="cuda", execution_backend="tvm_ffi")
+        # The runtime reads every captured kernel again at the next capture: one that was unloaded would end the process.
+        kept.append(kernel)
         kernel(a, b, c)
         assert (c.double() - expected).abs().max() < 0.1
         times, costs = zip(*(measured(kernel, a, b, c) for _ in range(3)), strict=True)
