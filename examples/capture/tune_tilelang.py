@@ -66,7 +66,7 @@ def main() -> None:
     for step, stages in itertools.product((32, 64), (2, 3, 4)):
         with iket.session():
             kernel = tilelang.compile(product(SIZE, step, stages), target="cuda", execution_backend="tvm_ffi")
-        # The runtime reads every captured kernel again at the next capture: one that was unloaded would end the process.
+        # The runtime reads every captured kernel again at the next capture: an unloaded one would end the process.
         kept.append(kernel)
         kernel(a, b, c)
         assert (c.double() - expected).abs().max() < 0.1

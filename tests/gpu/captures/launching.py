@@ -45,8 +45,9 @@ class Kernels:
     """The compiled kernels, and a buffer for their results."""
 
     def __init__(self, device: Device, *, annotated: bool = True) -> None:
-        module = cubin(device, annotated=annotated)
-        self.counted, self.paired = module.get_kernel("counted"), module.get_kernel("paired")
+        # The runtime reads captured modules again at the next capture, so this one stays loaded.
+        self.module = cubin(device, annotated=annotated)
+        self.counted, self.paired = self.module.get_kernel("counted"), self.module.get_kernel("paired")
         self.stream = device.create_stream()
         self.words = 1 << 16
         self.address = int(check(driver.cuMemAlloc(4 * self.words)))
