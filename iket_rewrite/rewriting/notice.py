@@ -15,10 +15,13 @@ class Notice:
     Attributes:
         message: what there is to know.
         place: where, or None where it concerns no place.
+        slug: a short word that stays when the message changes, for programs that tell notices apart; "" where none
+            needs to.
     """
 
     message: str
     place: Place | None = None
+    slug: str = ""
 
     def __str__(self) -> str:
         if self.place is None:

@@ -218,7 +218,7 @@ class _Planner:
         kinds = {meaning.kind for meaning in {item.meaning for item in self.annotations}}
         if SiteKind.POP in kinds and not kinds & {SiteKind.PUSH, SiteKind.SCOPE}:
             first = next(item for item in self.annotations if item.kind is SiteKind.POP)
-            self._warn("a range is popped here, and none is pushed in this text", first)
+            self._warn("a range is popped here, and none is pushed in this text", first, "pop-without-push")
 
     def _groups(self) -> dict[tuple[EventKind, str], list[Annotation]]:
         """Return the annotations of each event, in the order of first appearance.
@@ -346,7 +346,7 @@ class _Planner:
             if color is None and other_color is not None:
                 color, colored = other_color, item
         if kind is EventKind.MARK and color is not None:
-            self._warn("a mark has no colour in the runtime's records; the event table keeps it", colored)
+            self._warn("a mark has no colour in the runtime's records; the event table keeps it", colored, "mark-color")
         range_id = 0 if kind is EventKind.MARK else names.fnv1a32(name.encode("utf-8"))
         return Event(number, kind, name, declared if captured else None, declared, range_id, color)
 
@@ -391,9 +391,9 @@ class _Planner:
             remedy = "rename one of them: the id is a hash of the name, and these two collide"
             raise self._clash(item, groups[other.key][0], message, "the other range", remedy)
 
-    def _warn(self, message: str, item: Annotation) -> None:
+    def _warn(self, message: str, item: Annotation, slug: str) -> None:
         key = message, item.call.source, item.call.start
-        self.warnings.setdefault(key, Notice(message, item.place))
+        self.warnings.setdefault(key, Notice(message, item.place, slug))
 
     def _decide(self, item: Annotation) -> Decision:
         choice = self.choices.get(item.meaning) if item.use is None else None
@@ -435,7 +435,7 @@ class _Planner:
         if decision.form is PayloadForm.UNUSED:
             self._check_dropped(item, effects)
         elif effects is Effects.CERTAIN:
-            self._warn("the payload changes something, and only where events are recorded", item)
+            self._warn("the payload changes something, and only where events are recorded", item, "payload-effect")
 
     def _check_dropped(self, item: Annotation, effects: Effects) -> None:
         payload = item.payload
@@ -450,4 +450,4 @@ class _Planner:
                 remedy="move the side effect to a statement of its own, or capture payloads (--runtime-payloads)",
             )
         message = "the payload is not captured and is dropped; whether it has a side effect is not known"
-        self.warnings.setdefault((message, source, payload.start), Notice(message, place))
+        self.warnings.setdefault((message, source, payload.start), Notice(message, place, "payload-dropped"))

@@ -34,15 +34,19 @@ def warnings(target: str, *, pre_hopper: bool) -> tuple[Notice, ...]:
     arch = abi.ARCHES.get(number)
     if arch is not None:
         if arch.evidence == "parser":
-            return (Notice(f"{target}: NVIDIA's parser accepts these events; nobody has seen them on hardware yet"),)
+            message = f"{target}: NVIDIA's parser accepts these events; nobody has seen them on hardware yet"
+            return (Notice(message, slug="unseen-target"),)
         return ()
     if number >= abi.FIRST_CUDA_ARCH:
-        return (Notice(f"{target}: where IKET records lie there is not known, so its events are left out"),)
+        message = f"{target}: where IKET records lie there is not known, so its events are left out"
+        return (Notice(message, slug="unknown-target"),)
     if pre_hopper:
         return (
             Notice(
                 f"{target}: below sm_90 every event overwrites the user's shared memory at offset "
-                f"{abi.PRE_HOPPER_OFFSET:#x}, and the runtime does not support it"
+                f"{abi.PRE_HOPPER_OFFSET:#x}, and the runtime does not support it",
+                slug="pre-hopper-memory",
             ),
         )
-    return (Notice(f"{target}: the IKET runtime supports sm_90 and newer; below, events are nothing"),)
+    message = f"{target}: the IKET runtime supports sm_90 and newer; below, events are nothing"
+    return (Notice(message, slug="pre-hopper"),)

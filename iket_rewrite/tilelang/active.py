@@ -50,7 +50,9 @@ class Scope:
         verify: whether binaries are verified.
         on_source: called with each record, or None.
         kernels: the records.
-        stale: names of kernels that came without events from a cache, or were compiled elsewhere.
+        stale: names of kernels that came from a cache, or were compiled elsewhere, with other events or none.
+        held: names of kernels that came from there with the events that the session asks for.
+        plain: names of kernels that came from there and are not annotated.
         judged: kernels that were looked at.
         warned: whether it was said that workers can not be told apart.
         place: the line that entered it.
@@ -63,6 +65,8 @@ class Scope:
     on_source: Callable[[KernelRecord], object] | None = None
     kernels: list[KernelRecord] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
+    plain: list[str] = field(default_factory=list)
     judged: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
     warned: bool = False
     place: SourcePosition | None = None

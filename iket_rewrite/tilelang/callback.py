@@ -10,10 +10,12 @@ import re
 from collections import Counter
 from typing import Any
 
-from ..rewriting.annotation import Annotation, SiteKind
+from ..rewriting.annotation import Annotation, SiteKind, SourcePosition
 from ..rewriting.core import Rewrite, rewrite
 from . import active, compat
 from .active import Settings
+from .balance import imbalances
+from .faults import SessionError
 from .ffi import GlobalFunction, carrying
 from .places import tell
 from .records import KernelRecord, in_words
@@ -22,7 +24,10 @@ _ARCHITECTURE = re.compile(r"sm_\d+[af]?\Z")
 _ENDS = {SiteKind.PUSH: SiteKind.POP, SiteKind.START: SiteKind.END}
 _SEPARATORS = re.compile(r"[\s;]*\Z")
 #: The rewriter says so of every payload that it can not see through; that payloads are not recorded was asked for.
-_DROPPED = "the payload is not captured and is dropped"
+_DROPPED = "payload-dropped"
+#: What the search for ranges that do not pair up says with more words.
+_SAID = frozenset(["pop-without-push"])
+_PAIR_UP = "end it on every path; token_start and token_end may stand on several, for example before a break"
 
 _depth = 0
 _chain = False
@@ -82,7 +87,11 @@ def _postprocess(code: str, target: Any) -> str:
         previous = _function.previous
         chained = previous is not None and (_chain or any(scope.chain for scope in scopes))
     if chained:
-        code = str(previous(code, target))
+        code = previous(code, target)
+        if not isinstance(code, str):
+            raise SessionError(
+                f"the chained callback returned {type(code).__name__}, not source", remedy="let it return the source"
+            )
     record = _record(str(code), target, settings)
     with active.lock:
         for scope in scopes:
@@ -105,8 +114,14 @@ def _record(code: str, target: Any, settings: Settings) -> KernelRecord:
         runtime_payloads=settings.runtime_payloads,
         pre_hopper=settings.pre_hopper,
     )
-    empty = _empty_ranges(result)
-    return KernelRecord(code, result, architecture, settings.runtime_payloads, empty_ranges=empty)
+    return KernelRecord(
+        code,
+        result,
+        architecture,
+        settings.runtime_payloads,
+        empty_ranges=_empty_ranges(result),
+        unbalanced=tuple(imbalances(result.plan.annotations)),
+    )
 
 
 def _architecture(target: Any) -> str:
@@ -139,9 +154,11 @@ def _empty_ranges(result: Rewrite[str]) -> dict[str, int]:
 
 def _warn(record: KernelRecord) -> None:
     kernels = ", ".join(record.kernels) or "a kernel"
-    for warning in record.warnings:
-        if record.runtime_payloads or not warning.message.startswith(_DROPPED):
-            tell(f"{kernels}: {warning.message}")
+    _pass_on(record, kernels)
+    for one in record.unbalanced:
+        name = "a range" if one.name is None else f"the range {one.name!r}"
+        at = in_words([one.place] if one.place else [])
+        tell(f"{name}{at} {one.fault}, in {kernels}\n  fix: {_PAIR_UP}", one.place)
     for name, count in record.empty_ranges.items():
         places, starts = record.places_of(name), record.starts_of(name)
         message = (
@@ -150,6 +167,17 @@ def _warn(record: KernelRecord) -> None:
             "pipelining and warp specialisation move statements such as T.copy elsewhere"
         )
         tell(message, next(iter(places), None))
+
+
+def _pass_on(record: KernelRecord, kernels: str) -> None:
+    """Warn of what the rewriter has noticed, once for all annotations of which it says the same."""
+    said: dict[str, dict[SourcePosition, None]] = {}
+    for notice in record.warnings:
+        if notice.slug not in _SAID and (record.runtime_payloads or notice.slug != _DROPPED):
+            place = record.place_of(notice)
+            said.setdefault(notice.message, {}).update({place: None} if place else {})
+    for message, places in said.items():
+        tell(f"{kernels}: {message}{in_words(places)}", next(iter(places), None))
 
 
 def _warn_of_rivals() -> None:

@@ -64,8 +64,19 @@ cast = hook("tilelang.language", "cast", "give a payload its declared type")
 IRBuilder = hook("tvm.script.ir_builder", "IRBuilder", "tell which kernel is being built")
 const = hook("tvm.tirx", "const", "write a payload that is a Python number")
 PrimExpr = hook("tvm.tirx", "PrimExpr", "recognise a payload's expression")
+Buffer = hook("tvm.tirx", "Buffer", "recognise a payload that is a whole buffer")
 StringImm = hook("tvm.tirx", "StringImm", "find the events of a kernel")
+_Builder = hook("tilelang.language.eager.builder", "Builder", "tell where in a kernel an event is written")
+_Condition = hook("tilelang.language.eager.builder", "BoolOpFrame", "tell where in a kernel an event is written")
 visit = hook("tvm.tirx.stmt_functor", "post_order_visit", "find the events of a kernel")
+
+
+def in_condition() -> bool:
+    """Say whether the kernel's builder is in an operand of `and`, `or` or `... if ... else ...`, which holds no
+    statements."""
+    builder = _Builder.current()
+    return builder is not None and builder.find_frame_idx(_Condition) is not None
+
 
 # --- Generated source comes through these -------------------------------------------------------------------
 

@@ -15,6 +15,8 @@ from .payloads import as_spec
 from .places import caller
 
 _CALLEE = "IKET_EVENT"
+#: By raising these TileLang leaves the body of a loop that runs while the kernel is built: the kernel goes on.
+_LOOP_CONTROL = frozenset(["PythonLoopBreak", "PythonLoopContinue"])
 
 
 class _Thread(threading.local):
@@ -108,18 +110,22 @@ class _Range:
         self._depth = 0
 
     def __enter__(self) -> _Range:
+        if not compat.IRBuilder.is_in_scope():
+            raise NestingError(
+                f"the range {self.name!r} stands outside of a kernel", remedy="write it around statements of a kernel"
+            )
         self._depth = len(_open_ranges())
-        compat.evaluate(_event(SiteKind.PUSH, self.name, self.payload, self.color, self.place))
+        _event(SiteKind.PUSH, self.name, self.payload, self.color, self.place)
         _open_ranges().append(self.name)
         return self
 
-    def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        if kind is not None:
+    def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> None:
+        if kind is not None and kind.__name__ not in _LOOP_CONTROL:
             # The kernel is not finished: printing into it would hide the error.
             del _open_ranges()[self._depth :]
             return
         _end(self.name)
-        compat.evaluate(_event(SiteKind.POP, None, None, None, self.place))
+        _event(SiteKind.POP, None, None, None, self.place)
 
 
 def range(name: str, payload: Any = None, *, color: int | None = None) -> _Range:
@@ -151,7 +157,16 @@ def reset() -> None:
 def _event(
     kind: SiteKind, name: str | None, payload: Any, color: int | None, place: SourcePosition | None = None
 ) -> Any:
-    """Return the call that stands for an event in a kernel."""
+    """Print the call that stands for an event into the kernel that is being built; return what is left to evaluate.
+
+    It is printed here and not by who evaluates the result, since nobody does where a function of the program, an
+    assignment or a list stands between.
+    """
+    if compat.in_condition():
+        raise EventError(
+            "no event: it stands in a condition or in an expression with one, where it would happen in any case",
+            remedy="write it as a statement under an if",
+        )
     spec, place = as_spec(payload), place or _place()
     value = spec.expression() if spec else None
     if kind.event is not None:
@@ -165,7 +180,11 @@ def _event(
         file=place.file if place else None,
         line=place.line if place else None,
     )
-    return compat.call_extern("handle", _CALLEE, token, *([] if value is None else [value]))
+    call = compat.call_extern("handle", _CALLEE, token, *([] if value is None else [value]))
+    if not compat.IRBuilder.is_in_scope():
+        return call
+    compat.evaluate(call)
+    return compat.const(0, "int32")
 
 
 def _checked(name: Any, color: Any) -> str:

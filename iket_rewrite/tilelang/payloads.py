@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,9 @@ _ALIASES = {ours: theirs for theirs, ours in TYPES.items()} | {
     "half": "float16",
     "double": "float64",
 }
+
+_WIDE = ("int64", "uint64")
+_NARROW = ("float16", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -66,13 +70,25 @@ class PayloadSpec:
             return self._constant(value)
         if not isinstance(value, compat.PrimExpr):
             raise PayloadError(
-                f"a payload is one value, not {type(value).__name__}", remedy="index the buffer: payload(A[i])"
+                f"a payload is one value, not {type(value).__name__}",
+                remedy="index the buffer: payload(A[i])" if isinstance(value, compat.Buffer) else "",
             )
         found = str(value.dtype)
         if found == self.dtype:
             return value
-        if found not in TYPES or "handle" in (found, self.dtype):
-            raise PayloadError(f"a payload of type {found} can not be recorded as {self.dtype}")
+        if "handle" in (found, self.dtype):
+            raise PayloadError(
+                f"a payload of type {found} can not be recorded as {self.dtype}",
+                remedy="leave the type out, or name 'handle'" if found == "handle" else "use T.address_of(A[i])",
+            )
+        if found not in TYPES:
+            raise PayloadError(
+                f"a payload of type {found} can not be recorded as {self.dtype}",
+                remedy="convert it: payload(T.cast(value, 'float32'))",
+            )
+        if found in _WIDE and self.dtype in _NARROW:
+            # TileLang prints this conversion, and no compiler takes it: it has two ways to go.
+            value = compat.cast(value, "float64")
         return compat.cast(value, self.dtype)
 
     def _constant(self, value: bool | int | float) -> Any:
@@ -80,11 +96,16 @@ class PayloadSpec:
             raise PayloadError("a Python number is no pointer", remedy="use T.address_of(A[i]), or dtype='uint64'")
         kind = abi.PAYLOADS[self.type]
         if self.type[0] in "iu":
+            if isinstance(value, float) and not math.isfinite(value):
+                raise EventError(f"the payload {value} does not fit {self.dtype}")
             value = int(value)
             low, high = (-(1 << kind.bits - 1), 1 << kind.bits - 1) if self.type[0] == "i" else (0, 1 << kind.bits)
             if not low <= value < high:
                 raise EventError(f"the payload {value} does not fit {self.dtype}")
-        return compat.const(bool(value) if self.dtype == "bool" else value, self.dtype)
+        try:
+            return compat.const(bool(value) if self.dtype == "bool" else value, self.dtype)
+        except (ValueError, OverflowError) as error:
+            raise EventError(f"the payload {value} does not fit {self.dtype}") from error
 
 
 def payload(expr: Any, dtype: Any = None) -> PayloadSpec:

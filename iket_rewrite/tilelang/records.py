@@ -14,11 +14,14 @@ from ..rewriting.core import Rewrite
 from ..rewriting.notice import Notice
 from ..rewriting.plan import Plan, Site
 from ..rewriting.table import event_table
+from .balance import Imbalance
 
 if TYPE_CHECKING:
     from ..verification.report import Report
 
 _KERNEL = re.compile(r"\b__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(")
+#: How many places a message names.
+_SHOWN = 4
 
 
 @dataclass(eq=False)
@@ -32,6 +35,7 @@ class KernelRecord:
         runtime_payloads: whether payloads are recorded.
         report: what the verifier said of the binary; None where none was made or asked for.
         empty_ranges: by name, at how many places a range encloses nothing in the generated source.
+        unbalanced: ranges that do not pair up on some path through the generated source.
         thread: the thread that compiled it.
     """
 
@@ -41,6 +45,7 @@ class KernelRecord:
     runtime_payloads: bool
     report: Report | None = None
     empty_ranges: dict[str, int] = field(default_factory=dict)
+    unbalanced: tuple[Imbalance, ...] = ()
     thread: int = field(default_factory=threading.get_ident, repr=False)
 
     @property
@@ -77,9 +82,21 @@ class KernelRecord:
         """Return each place in the program where a range of that name starts."""
         return tuple(dict.fromkeys(site.position for site in self._starts(name) if site.position is not None))
 
+    def places_at(self, line: int | None) -> tuple[SourcePosition, ...]:
+        """Return the places in the program of what stands on a line of the generated source."""
+        found = [site.position for site in self.plan.sites if site.place.line == line and site.position is not None]
+        return tuple(dict.fromkeys(found))
+
     def starts_of(self, name: str) -> int:
         """Return at how many places of the generated source a range of that name starts."""
         return len(self._starts(name))
+
+    def place_of(self, notice: Notice) -> SourcePosition | None:
+        """Return the line of the program that a notice is about, where it is about one annotation."""
+        if notice.place is None:
+            return None
+        at = (notice.place.line, notice.place.column)
+        return next((site.position for site in self.plan.sites if (site.place.line, site.place.column) == at), None)
 
     def _starts(self, name: str) -> list[Site]:
         kinds = (SiteKind.PUSH, SiteKind.START)
@@ -88,8 +105,9 @@ class KernelRecord:
 
 def in_words(places: Iterable[SourcePosition]) -> str:
     """Return places for a message, in parentheses; nothing where there are none."""
-    lines = ", ".join(f"{place.file}:{place.line}" for place in places)
-    return f" ({lines})" if lines else ""
+    lines = [f"{place.file}:{place.line}" for place in places]
+    shown = ", ".join([*lines[:_SHOWN], *(["..."] if len(lines) > _SHOWN else [])])
+    return f" ({shown})" if shown else ""
 
 
 def kernel_names(source: str) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ from .payloads import PayloadSpec
 
 #: How TileLang calls an event that has no payload.
 NO_PAYLOAD = "NoPayload"
+#: Kernels that were built before count as well, also those that an edited notebook cell has left.
+_FORGET = "reset() forgets kernels that were built before"
 
 
 @dataclass(slots=True)
@@ -79,12 +81,12 @@ class Registry:
             elif event.dtype != dtype:
                 raise EventError(
                     f"the event {name!r} has the payload type {dtype} here and {event.dtype}{event.first}",
-                    remedy="use one type at every place, or another name",
+                    remedy=f"use one type at every place, or another name; {_FORGET}",
                 )
             elif color is not None and event.color not in (None, color):
                 raise EventError(
                     f"{name!r} has the colour {color:#08x} here and {event.color:#08x}{event.first}",
-                    remedy="give one colour, at one place or at all",
+                    remedy=f"give one colour, at one place or at all; {_FORGET}",
                 )
             event.color = color if color is not None else event.color
             if place is not None:
@@ -96,7 +98,7 @@ class Registry:
         if clash is not None:
             raise EventError(
                 f"{name!r} is used as a push/pop range and as a token range, the other way{clash.first}",
-                remedy="give one of the two another name: they would share one range id",
+                remedy=f"give one of the two another name: they would share one range id; {_FORGET}",
             )
 
     def _take_id(self) -> int:

@@ -115,7 +115,7 @@ class Session:
 
     def _warn(self, scope: Scope, replaced: bool) -> None:
         """Warn where there is nothing that a capture could show."""
-        if any(record.instrumented for record in scope.kernels):
+        if scope.held or any(record.instrumented for record in scope.kernels):
             return
         if replaced:
             why = "another callback was registered over the session's"
@@ -124,8 +124,10 @@ class Session:
             why = f"no annotation is in what was compiled: {', '.join(names)}"
         elif scope.stale:
             why = f"what it met was compiled before: {', '.join(dict.fromkeys(scope.stale))}"
+        elif scope.plain:
+            why = f"no annotation is in what it met: {', '.join(dict.fromkeys(scope.plain))}"
         elif self._disable_on_exit:
-            why = "no kernel was compiled in it, or only kernels that a cache held"
+            why = "no kernel was compiled in it"
         else:
             return
         tell(f"nothing was instrumented in this session: {why}", scope.place)

@@ -11,6 +11,7 @@ import os
 import threading
 from typing import Any
 
+from ..rewriting.annotation import SourcePosition
 from ..verification.core import verify
 from ..verification.report import Finding, Report
 from . import active, compat, watching
@@ -164,18 +165,27 @@ def _refuse(findings: list[Finding], kernels: tuple[str, ...], report: Report) -
 
 
 def _warn(findings: list[Finding], kernels: tuple[str, ...], record: KernelRecord | None) -> None:
-    """Warn once for each rule, kernel and range; of ranges that the source showed to be empty enough was said."""
+    """Warn once for each rule, kernel and range; what the source showed of a range was said."""
     said: set[tuple[str, str | None, str | None]] = set()
     for finding in findings:
         named = [event.name for event in record.plan.events if repr(event.name) in finding.message] if record else []
         name = max(named, key=len, default=None)
-        known = record is not None and finding.rule == "empty-range" and name in record.empty_ranges
+        known = record is not None and _was_said(record, finding.rule, name)
         if known or (finding.rule, finding.kernel, name) in said:
             continue
         said.add((finding.rule, finding.kernel, name))
-        places = record.places_of(name) if record and name is not None else ()
+        places: tuple[SourcePosition, ...] = ()
+        if record is not None:
+            places = record.places_of(name) if name is not None else record.places_at(finding.line)
         kernel = _words((finding.kernel,) if finding.kernel else kernels)
         tell(f"{kernel}: {finding.rule}: {finding.message}{in_words(places)}", next(iter(places), None))
+
+
+def _was_said(record: KernelRecord, rule: str, name: str | None) -> bool:
+    """Say whether the generated source has shown the same of a range, so that it was warned of."""
+    if rule == "empty-range":
+        return name in record.empty_ranges
+    return any(one.name == name for one in record.unbalanced)
 
 
 def _words(kernels: tuple[str, ...]) -> str:

@@ -11,6 +11,7 @@ import threading
 from typing import Any
 
 from ..errors import MetadataError
+from ..rewriting.annotation import SourcePosition
 from ..rewriting.readback import read_events
 from ..rewriting.scan import holds_metadata
 from ..rewriting.token_format import PREFIX, TILELANG_PREFIX, EventToken, TokenError, read_tilelang_token, read_token
@@ -20,6 +21,7 @@ from .active import Scope
 from .faults import VerificationError
 from .patching import Patch
 from .places import tell
+from .records import KernelRecord, in_words
 
 _users = 0
 #: How many events a message names.
@@ -73,7 +75,12 @@ def _from_cache(original: Any, cache: Any, *arguments: Any, **options: Any) -> A
     scopes = active.scopes()
     before = len(scopes[-1].kernels) if scopes else 0
     kernel = original(cache, *arguments, **options)
-    if scopes and not _compiled_here(scopes[-1], before):
+    if not scopes:
+        return kernel
+    records = _compiled_here(scopes[-1], before)
+    if records:
+        _tell_of_lost(kernel, records)
+    else:
         _judge(kernel, scopes, "it came from TileLang's kernel cache", "leave disable_cache at True")
         if any(scope.verify for scope in scopes) and tokens_of(kernel.prim_func) and not _verified(kernel, scopes):
             raise VerificationError(
@@ -108,10 +115,27 @@ def _verified(kernel: Any, scopes: list[Scope]) -> bool:
     return any(record.source == text and record.report is not None for record in scopes[-1].kernels)
 
 
-def _compiled_here(scope: Scope, before: int) -> bool:
-    """Say whether this thread has compiled something since the session had so many records."""
+def _compiled_here(scope: Scope, before: int) -> list[KernelRecord]:
+    """Return what this thread has compiled since the session had so many records."""
     here = threading.get_ident()
-    return any(record.thread == here for record in scope.kernels[before:])
+    return [record for record in scope.kernels[before:] if record.thread == here]
+
+
+def _tell_of_lost(kernel: Any, records: list[KernelRecord]) -> None:
+    """Warn of annotations of a program that are not in the source which was generated from it."""
+    if any(record.rewrite.instrumented and not record.plan.events for record in records):
+        return
+    found = {(event.kind, event.name) for record in records for event in record.plan.events}
+    lost: dict[str, dict[SourcePosition, None]] = {}
+    for token in tokens_of(kernel.prim_func):
+        if token.name is not None and (token.site_kind.event, token.name) not in found:
+            lost.setdefault(token.name, {}).update({token.position: None} if token.position else {})
+    for name, places in lost.items():
+        tell(
+            f"the event {name!r}{in_words(places)} is not in the source that TileLang generated for {_name(kernel)}: "
+            "it stands outside of T.Kernel, or in code that is never reached",
+            next(iter(places), None),
+        )
 
 
 def _judge_kept(kernel: Any) -> None:
@@ -138,13 +162,11 @@ def _judge(kernel: Any, scopes: list[Scope], why: str, remedy: str) -> None:
     if text in compiled:
         return
     tokens = tokens_of(kernel.prim_func)
-    if not tokens:
-        return
-    fault = _fault(text, tokens, scope.settings.runtime_payloads)
+    fault = _fault(text, tokens, scope.settings.runtime_payloads) if tokens else ""
+    with active.lock:
+        for one in scopes:
+            (one.stale if fault else one.held if tokens else one.plain).append(_name(kernel))
     if fault:
-        with active.lock:
-            for one in scopes:
-                one.stale.append(_name(kernel))
         tell(f"the kernel {_name(kernel)} {fault}: {why}\n  fix: {remedy}")
 
 

@@ -202,3 +202,50 @@ def test_a_payload_may_read_a_fragment_at_the_index_of_the_loop_over_it():
     assert session.kernels[0].plan.sites[0].expression == "held[0]"
     with pytest.raises(Exception, match="held"), iket.session(runtime_payloads=True):
         lower(fragment(own_index=False))
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (1e300, "float32"),
+        (70000, "float16"),
+        (-1e39, "bfloat16"),
+        (1 << 2000, "float64"),
+        (float("nan"), "int32"),
+        (float("inf"), "uint64"),
+    ],
+)
+def test_a_number_that_does_not_fit_a_type_is_an_error_of_ours(value, dtype):
+    with pytest.raises(ValueError, match=f"does not fit {dtype}") as error:
+        iket.mark("name", payload=iket.payload(value, dtype=dtype))
+    assert isinstance(error.value, iket_rewrite.IketError)
+
+
+def wide():
+    @T.prim_func
+    def wide(A: T.Tensor((256,), T.int64), B: T.Tensor((256,), T.uint64)):
+        with T.Kernel(2, threads=128) as bx:
+            iket.mark("half", payload=iket.payload(A[bx], dtype="float16"))
+            iket.mark("brain", payload=iket.payload(B[bx], dtype="bfloat16"))
+            A[bx + 2] = T.int64(1)
+
+    return wide
+
+
+def test_64_bit_integers_are_recorded_in_16_bit_types():
+    built = build(wide)
+    assert [event.payload.name for event in built.record.plan.events] == ["f16", "bf16"]
+    assert built.report.ok
+
+
+def test_what_can_not_be_converted_says_what_to_do_instead():
+    def refused(value, dtype):
+        with pytest.raises(TypeError, match=r"can not be recorded|one value") as error:
+            iket.mark("name", payload=iket.payload(value, dtype=dtype))
+        return error.value.remedy
+
+    buffer = T.Tensor((4,), T.float8_e4m3fn)
+    assert "T.cast" in refused(buffer[0], "float32")
+    assert "T.address_of" in refused(T.int32(1), "handle")
+    assert "leave the type out" in refused(T.address_of(buffer[0]), "uint64")
+    assert "index the buffer" in refused(buffer, "float32")

@@ -172,6 +172,15 @@ def test_chaining_nothing_is_fine():
         assert "__iket_meta_info" in compile_one()
 
 
+def test_a_chained_callback_that_returns_no_source_is_named():
+    tvm_ffi.register_global_func(POSTPROC, f=lambda code, target: None, override=True)
+    try:
+        with pytest.raises(iket.SessionError, match="chained callback returned NoneType"), iket.session(chain=True):
+            lower(kernels.small())
+    finally:
+        tvm_ffi.remove_global_func(POSTPROC)
+
+
 def test_the_error_of_a_chained_callback_arrives(own_callback):
     def failing(code, target):
         raise ValueError("from the user's callback")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import linecache
 import subprocess
 import sys
 import threading
@@ -160,21 +161,39 @@ def test_a_kernel_without_events_passes():
     assert [record.report.ok for record in session.kernels] == [True, True]
 
 
-def test_ranges_that_do_not_pair_up_are_warned_of_with_their_line():
+def test_ranges_that_do_not_pair_up_are_warned_of_with_their_line(tilelangs_compiler):
     @T.prim_func
     def kernel(A: T.Tensor((128,), T.float32)):
         with T.Kernel(1, threads=128) as _:
             tx = T.get_thread_binding(0)
+            # The generated source has one condition twice; the value has changed in between.
             if A[tx] > 0:
                 iket.range_push("unpaired")
-            else:
-                iket.mark("other way")
-            A[tx] = A[tx] + T.float32(1)
+            A[tx] = A[tx] - T.float32(1)
+            if A[tx] > 0:
+                iket.range_pop("unpaired")
 
-    with pytest.warns(iket.IketWarning, match=r"unbalanced-range: .*'unpaired'.*\(.*test_verify\.py:\d+\)") as caught:
+    with pytest.warns(iket.IketWarning, match=r"unbalanced-range: .*\(.*test_verify\.py:\d+\)") as caught:
         with iket.session(verify=True) as session:
             compile_(kernel)
-    assert len(ours(caught)) == 1
+    for message, one in zip(ours(caught), caught, strict=True):
+        word = "range_pop" if "a pop on a path" in message else "range_push"
+        assert word in linecache.getline(one.filename, one.lineno)
+    assert {finding.rule for finding in session.kernels[0].report.findings} == {"unbalanced-range"}
+
+
+def test_a_range_that_the_source_shows_unpaired_is_warned_of_once():
+    @T.prim_func
+    def kernel(A: T.Tensor((128,), T.float32)):
+        with T.Kernel(1, threads=128) as _:
+            tx = T.get_thread_binding(0)
+            iket.range_push("open")
+            A[tx] = A[tx] - T.float32(1)
+
+    with pytest.warns(iket.IketWarning) as caught, iket.session(verify=True) as session:
+        compile_(kernel)
+    (message,) = ours(caught)
+    assert "is never ended" in message
     assert {finding.rule for finding in session.kernels[0].report.findings} == {"unbalanced-range"}
 
 

@@ -106,10 +106,17 @@ def test_a_kernel_that_was_cached_in_another_payload_mode():
         with iket.session(disable_cache=False, runtime_payloads=True):
             assert compile_(program) is first
             lower(kernels.small())
-    with pytest.warns(iket.IketWarning, match="nothing was instrumented.*only kernels that a cache held") as caught:
+    # It has what this session asks for.
+    with iket.session(disable_cache=False) as session:
+        assert compile_(program) is first
+    assert session.kernels == []
+
+
+def test_a_kernel_without_annotations_that_was_compiled_before():
+    kernel = compile_(kernels.plain(512))
+    with pytest.warns(iket.IketWarning, match="nothing was instrumented.*no annotation is in what it met: plain"):
         with iket.session(disable_cache=False):
-            assert compile_(program) is first
-    assert len(caught) == 1
+            assert compile_(kernels.plain(512)) is kernel
 
 
 def test_a_kernel_that_a_decorated_function_has_kept():
@@ -148,6 +155,27 @@ def test_a_kernel_that_is_launched_in_a_session_but_was_compiled_before():
         lower(kernels.small())
         with pytest.raises(Exception):  # noqa: B017
             plain("no tensor")
+
+
+# --- Annotations that are not in the generated source ----------------------------------------------------------
+
+
+def test_an_event_that_the_generated_source_lacks():
+    @T.prim_func
+    def kernel(A: T.Tensor((128,), T.float32)):
+        iket.mark("on the host")
+        with T.Kernel(1, threads=128) as bx:
+            if bx > 5:
+                iket.mark("never reached")
+            iket.mark("here")
+            A[bx] = T.float32(1)
+
+    with pytest.warns(iket.IketWarning) as caught, iket.session() as session:
+        compile_(kernel)
+    assert [event.name for event in session.kernels[0].plan.events] == ["here"]
+    for one, name in zip(caught, ["on the host", "never reached"], strict=True):
+        assert f"the event {name!r} ({__file__}:{one.lineno}) is not in the source" in str(one.message)
+        assert f'iket.mark("{name}")' in linecache.getline(__file__, one.lineno)
 
 
 # --- Ranges that enclose nothing -------------------------------------------------------------------------------
@@ -213,3 +241,20 @@ def test_a_payload_that_is_not_recorded_is_nothing_to_warn_of():
     with iket.session() as session:
         lower(kernel)
     assert "not captured" in str(session.kernels[0].warnings[0])
+
+
+def test_what_holds_for_many_annotations_is_said_once_with_their_lines():
+    @T.prim_func
+    def kernel(A: T.Tensor((128,), T.float32)):
+        with T.Kernel(1, threads=128) as _:
+            iket.mark("one", color=1)
+            for name in ["two", "three", "four", "five", "six"]:
+                iket.mark(name, color=2)
+            A[0] = T.float32(1)
+
+    with pytest.warns(iket.IketWarning) as caught, iket.session() as session:
+        lower(kernel)
+    (warning,) = caught
+    assert str(warning.message).count(f"{__file__}:") == 2
+    assert warning.filename == __file__
+    assert [notice.slug for notice in session.kernels[0].warnings] == ["mark-color"] * 6
