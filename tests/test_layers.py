@@ -24,7 +24,7 @@ MODULES = {
 ROOMS = ["", "rewriting", "verification", "building", "tracing", "capturing", "tilelang", "tirx", "cli"]
 #: Which packages of others a module may use, beside the standard library; "" is every module.
 MAY_USE = {
-    "jinja2": ["iket_rewrite.rewriting.render", "iket_rewrite.tracing.page"],
+    "jinja2": ["iket_rewrite.rewriting.render", "iket_rewrite.tracing.page_files"],
     "pycparser": ["iket_rewrite.rewriting.payloads", "iket_rewrite.rewriting.readback"],
     "msgspec": ["iket_rewrite.tracing", "iket_rewrite.tracing.export_chrome", "iket_rewrite.tracing.layout"],
     "perfetto": ["iket_rewrite.tracing.export_perfetto"],

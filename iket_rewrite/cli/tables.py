@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import io
 import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 from ..errors import ToolError
 
@@ -27,9 +28,10 @@ def print_json(values: Any) -> None:
 def print_csv(rows: Iterable[dict[str, Any]]) -> None:
     """Print rows as CSV with a line of names."""
     writer: csv.DictWriter[str] | None = None
+    stream = _stream()
     for row in rows:
         if writer is None:
-            writer = csv.DictWriter(sys.stdout, list(row), lineterminator="\n")
+            writer = csv.DictWriter(stream, list(row), lineterminator="\n")
             writer.writeheader()
         writer.writerow({key: _cell(value) for key, value in row.items()})
 
@@ -70,8 +72,22 @@ def open_console() -> Any:
             "tables need the package rich, which is not installed",
             remedy="pip install 'iket-rewrite[trace]', or ask for --json or --csv",
         ) from None
+    stream = _stream()
     # In a pipe nothing is folded: one row, one line.
-    return Console(highlight=False, soft_wrap=True) if sys.stdout.isatty() else Console(highlight=False, width=10_000)
+    shape: dict[str, Any] = {"soft_wrap": True} if stream.isatty() else {"width": 10_000}
+    console = Console(file=stream, highlight=False, **shape)
+    # Rich would end the process with 1, which says that the trace has faults.
+    console.on_broken_pipe = _reader_is_gone  # type: ignore[method-assign]
+    return console
+
+
+def _stream() -> TextIO:
+    """Return standard output; where it is closed, text goes nowhere, as that of `print` does."""
+    return sys.stdout if sys.stdout is not None else io.StringIO()
+
+
+def _reader_is_gone() -> None:
+    raise BrokenPipeError
 
 
 def say(console: Any, text: str, style: str = "") -> None:
@@ -105,8 +121,8 @@ def duration(ns: float) -> str:
 
 
 def clean(text: str) -> str:
-    """Return text that can not move a terminal's cursor: names in a file are anybody's."""
-    return "".join(char if char.isprintable() or char == "\n" else f"\\x{ord(char):02x}" for char in text)
+    """Return text that stays on its line and can not move a terminal's cursor: names in a file are anybody's."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def _bar() -> Any:

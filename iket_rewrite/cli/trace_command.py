@@ -104,21 +104,31 @@ def read_trace(options: argparse.Namespace) -> Trace:
     return align(trace, options.align.removeprefix(_MARKER))
 
 
+def spare_inputs(options: argparse.Namespace, trace: Trace) -> None:
+    """See that the output is none of the files that were read: a capture can not be made again.
+
+    Raises:
+        OptionError: it is.
+    """
+    import os
+
+    from ..errors import OptionError
+
+    read = [*(process.path for process in trace.processes), *(options.events or ())]
+    if os.path.realpath(options.output) in map(os.path.realpath, read):
+        raise OptionError(f"{options.output}: is what was read", remedy="name another file with -o")
+
+
 def chosen_launches(trace: Trace, pattern: str | None) -> list[int]:
     """Return the launches of the kernels that match a pattern.
 
     Raises:
         OptionError: none does.
     """
-    from fnmatch import fnmatchcase
+    from ..tracing.choosing import matching
 
-    from ..errors import OptionError
-
-    found = [row for row, name in enumerate(trace.launches.kernel) if pattern is None or fnmatchcase(name, pattern)]
-    if pattern is not None and not found:
-        known = ", ".join(dict.fromkeys(trace.launches.kernel)) or "none"
-        raise OptionError(f"no kernel's name matches {pattern!r}", remedy=f"the trace has {known}")
-    return found
+    names = set(matching(dict.fromkeys(trace.launches.kernel), pattern))
+    return [row for row, name in enumerate(trace.launches.kernel) if name in names]
 
 
 def _summary_options(result: argparse.ArgumentParser) -> None:
@@ -179,9 +189,12 @@ def _compare_options(result: argparse.ArgumentParser) -> None:
 
 
 def _percent(text: str) -> float:
-    value = float(text.removesuffix("%"))
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
     if not 0 <= value < float("inf"):
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"{text!r} is no percentage: write 5%")
     return value
 
 
@@ -205,8 +218,7 @@ def _compare(options: argparse.Namespace) -> int:
         output.print_comparison(found, every=options.all)
     if options.fail_slower is None:
         return 0
-    limit = 1 + options.fail_slower / 100
-    return int(any(row.verdict == "slower" and (row.ratio or 0) > limit for row in found.rows))
+    return output.print_slower(found, options.fail_slower)
 
 
 def _export_options(result: argparse.ArgumentParser) -> None:
@@ -228,6 +240,7 @@ def _export(options: argparse.Namespace) -> int:
     if not name.endswith((".pftrace", ".json")):
         raise OptionError(f"{options.output}: the format is not known", remedy="end the name in .pftrace or .json")
     trace = read_trace(options)
+    spare_inputs(options, trace)
     launches = chosen_launches(trace, options.kernel)
     with progress("writing") as advance:
         if name.endswith(".json"):
@@ -254,7 +267,9 @@ def _report_options(result: argparse.ArgumentParser) -> None:
 def _report(options: argparse.Namespace) -> int:
     from .trace_page import write_report
 
-    return write_report(options, read_trace(options))
+    trace = read_trace(options)
+    spare_inputs(options, trace)
+    return write_report(options, trace)
 
 
 def _open_options(result: argparse.ArgumentParser) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
@@ -57,6 +58,8 @@ def print_list(trace: Trace, values: dict[str, Any], *, every: bool) -> None:
         for row in values["launches"]
     ]
     names = ("launch", "kernel", "graph", "grid", "block", "duration", "warps", "ranges", "markers")
+    if not rows:
+        say(console, "the trace holds no launch")
     print_table(console, "launches", (*(("process",) if len(trace.processes) > 1 else ()), *names), rows, every)
     events = [
         (row["name"], row["kind"], row["payload"], row["count"], _places(row["places"])) for row in values["events"]
@@ -81,6 +84,9 @@ def print_comparison(found: Comparison, *, every: bool) -> None:
     ]
     names = ("kernel", "range", "mean before", "mean after", "after / before", "verdict", "repetitions")
     print_table(console, "", names, rows, every)
+    if not rows:
+        say(console, "nothing to compare: neither trace holds a launch that recorded anything")
+        return
     if found.renamed:
         say(console, f"{found.renamed[1]} was compared with {found.renamed[0]}: each trace has this one kernel")
     say(
@@ -88,6 +94,15 @@ def print_comparison(found: Comparison, *, every: bool) -> None:
         "The spread is a 95 % interval from the repetitions inside each trace; what varies between runs of the "
         "program is not in it.",
     )
+
+
+def print_slower(found: Comparison, percent: float) -> int:
+    """Say on standard error what is slower by more than a percentage; return the exit code."""
+    slower = [row for row in found.rows if row.verdict == "slower" and (row.ratio or 0) > 1 + percent / 100]
+    for row in slower:
+        name = "the whole launch" if row.kind == WHOLE else f"range {row.name!r}"
+        print(clean(f"slower by more than {percent:g}%: {row.kernel}: {name}: {_ratio(row)} times"), file=sys.stderr)
+    return int(bool(slower))
 
 
 def note_clocks(trace: Trace) -> None:

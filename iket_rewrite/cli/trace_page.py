@@ -86,14 +86,13 @@ def _open_browser(url: str, port: int) -> None:
 
 
 def _limit(text: str) -> int:
-    value = int(text.replace(",", "").replace("_", ""))
-    if value < 1:
-        raise ValueError
-    return value
+    digits = text.replace(",", "").replace("_", "")
+    if not digits.isdecimal() or int(digits) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+    return int(digits)
 
 
 def _port(text: str) -> int:
-    value = int(text)
-    if not 0 <= value < 1 << 16:
-        raise ValueError
-    return value
+    if not text.isdecimal() or int(text) >= 1 << 16:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 to 65535")
+    return int(text)

@@ -26,8 +26,12 @@ def align(trace: Trace, marker: str) -> Trace:
     """
     if len(trace.processes) < 2:
         raise OptionError("there is one process only: nothing to align", remedy="name the files of all processes")
-    if marker not in trace.names:
-        raise OptionError(f"no marker is named {marker!r}", remedy=f"choose from {_markers(trace)}")
+    known = _markers(trace)
+    if marker not in known:
+        said = ", ".join(known)
+        raise OptionError(
+            f"no marker is named {marker!r}", remedy=f"choose from {said}" if said else "the traces have no marker"
+        )
     epochs = [_epochs(trace, process, marker) for process in range(len(trace.processes))]
     for process, found in zip(trace.processes, epochs, strict=True):
         if not found:
@@ -99,6 +103,5 @@ def _shifted(trace: Trace, shifts: Any) -> Trace:
     )
 
 
-def _markers(trace: Trace) -> str:
-    known: Sequence[str] = [trace.names[name] for name in np.unique(trace.markers.name).tolist()]
-    return ", ".join(known) or "no marker at all"
+def _markers(trace: Trace) -> Sequence[str]:
+    return [trace.names[name] for name in np.unique(trace.markers.name).tolist()]

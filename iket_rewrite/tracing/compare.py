@@ -13,13 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 
 from .. import abi
-from ..errors import OptionError
+from .choosing import matching
 from .grouping import kind_and_name, range_keys
 from .model import Trace
 
@@ -100,10 +99,8 @@ def compare(before: Trace, after: Trace, *, kernel: str | None = None) -> Compar
         OptionError: no kernel matches.
     """
     first, second = dict(before.kernels()), dict(after.kernels())
-    if kernel is not None:
-        first, second = ({k: v for k, v in one.items() if fnmatchcase(k, kernel)} for one in (first, second))
-        if not first and not second:
-            raise OptionError(f"no kernel's name matches {kernel!r}")
+    chosen = matching(dict.fromkeys([*first, *second]), kernel)
+    first, second = ({name: one[name] for name in chosen if name in one} for one in (first, second))
     renamed: tuple[str, str] | None = None
     if len(first) == len(second) == 1 and first.keys() != second.keys():
         renamed = (next(iter(first)), next(iter(second)))

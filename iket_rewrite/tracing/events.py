@@ -91,12 +91,16 @@ def _read(path: str) -> Any:
 def _events(table: Any, path: str) -> list[EventInfo]:
     try:
         if table["schema"] != SCHEMA:
-            raise TraceError(f"{path}: is an event table of layout {table['schema']!r}; {SCHEMA} can be read")
+            raise TraceError(
+                f"{path}: is an event table of layout {table['schema']!r}; {SCHEMA} can be read",
+                remedy="write it with the same version of iket-rewrite",
+            )
         sites = [_site(site) for site in table["sites"] if site["event"] is not None and site["kind"] not in _ENDS]
         return [_event(event, sites) for event in table["events"]]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
+        why = f"the key {error.args[0]} is missing" if isinstance(error, KeyError) else "a value is of another type"
         raise TraceError(
-            f"{path}: is no event table ({type(error).__name__}: {error})",
+            f"{path}: is no event table: {why}",
             remedy="give the file that iket-rewrite --events wrote",
         ) from None
 

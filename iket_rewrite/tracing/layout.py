@@ -24,6 +24,9 @@ from ..errors import TraceError
 
 #: How many records exist as objects at a time.
 CHUNK = 1 << 14
+#: The ways out of a file that can not be read.
+_CUT = "the capture or a copy did not end: capture or copy it again"
+_ANOTHER = "name a .trace.json file as run-iket --postprocess json or a capture in the process wrote it"
 T = TypeVar("T")
 Raw = msgspec.Raw
 #: Turns a record of the older layout into one of the current layout, in place.
@@ -188,7 +191,7 @@ def _set_aside(item: dict[str, Any], form: Any, number: int, prefix: str, keep: 
 
 def _placed(error: Exception, place: str, first: int | None) -> TraceError:
     if isinstance(error, RecursionError):
-        return TraceError(f"{place}: is nested too deeply")
+        return TraceError(f"{place}: is nested too deeply", remedy=_ANOTHER)
     found = re.fullmatch(r"(?s)(.*?)(?: - at `(?:key in )?\$(.*)`)?", str(error))
     said, path = (found.group(1), found.group(2) or "") if found else (str(error), "")
     if first is not None and (index := re.match(r"\[(\d+)\]", path)):
@@ -197,4 +200,4 @@ def _placed(error: Exception, place: str, first: int | None) -> TraceError:
     said = said.replace("`", "").replace("Input data was truncated", "the JSON text is cut short")
     if not said.startswith("JSON"):
         said = said[:1].lower() + said[1:]
-    return TraceError(f"{place}{path}: {said}")
+    return TraceError(f"{place}{path}: {said}", remedy=_CUT if "cut short" in said else _ANOTHER)

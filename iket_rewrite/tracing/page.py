@@ -14,34 +14,19 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from .. import __version__, abi
-from ..rewriting.render import template_folder
 from . import grouping
 from .kinds import kind_name
 from .model import COLOR_AUTOMATIC, Trace
 from .page_columns import MARKER, Styles, columns
+from .page_files import environment, script, style
 from .page_reduction import LIMIT, Kept, choose
 from .page_tables import kernel_tables, launch_tables
 from .summary import KernelSummary, Summary, summarize
-
-#: In the order in which they are put together.
-_SCRIPTS = (
-    "data.js",
-    "rows.js",
-    "lines.js",
-    "drawing.js",
-    "overview.js",
-    "timeline.js",
-    "panels.js",
-    "main.js",
-    "choosing.js",
-    "controls.js",
-)
 
 
 def render_page(
@@ -66,19 +51,21 @@ def render_page(
     """
     heading = title or ", ".join(process.label for process in trace.processes) or "trace"
     data, launches = page_data(trace, kernel=kernel, limit=limit, progress=progress)
-    style, script = _style(), _script()
+    light, dark, code = style("page.css"), style("dark.css"), script()
     return str(
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             title=_clean(f"{heading} · iket"),
             heading=_clean(heading),
             generator=f"iket-rewrite {__version__}",
             tick=abi.TIMER_TICK_NS,
-            style=style,
-            style_hash=_digest(style),
-            script=script,
-            script_hash=_digest(script),
+            style=light,
+            style_hash=_digest(light),
+            dark=dark,
+            dark_hash=_digest(dark),
+            script=code,
+            script_hash=_digest(code),
             data=_json(data),
             launches=[_json(launch) for launch in launches],
         )
@@ -264,32 +251,6 @@ def _alignment(trace: Trace) -> str:
         f"of all processes aligned on marker {found.marker} at {found.epochs} passes; they may be off by "
         f"{found.error_ns} ns"
     )
-
-
-@cache
-def _environment() -> Any:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    # Names are written by the page's script, as text; what little the template writes itself is escaped.
-    return Environment(
-        loader=FileSystemLoader(template_folder() / "report"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=True,
-    )
-
-
-@cache
-def _style() -> str:
-    return (template_folder() / "report" / "page.css").read_text(encoding="utf-8")
-
-
-@cache
-def _script() -> str:
-    # A function of its own around all of it: the page defines nothing but what it means to.
-    parts = [(template_folder() / "report" / name).read_text(encoding="utf-8") for name in _SCRIPTS]
-    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
 
 
 def _digest(text: str) -> str:

@@ -13,7 +13,7 @@ from ..errors import TraceError
 
 #: One file or folder, or several.
 Paths = str | os.PathLike[str] | Sequence["str | os.PathLike[str]"]
-#: What a folder is searched for, best first: the runtime's own converter and compressed copies.
+#: What a folder is searched for: what the runtime's own converter writes, and compressed copies.
 _ENDINGS = (".trace.json", ".trace.json.gz")
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
@@ -52,7 +52,9 @@ def read_file(path: str) -> bytes | bytearray:
             file.seek(0)
             data = _unpack(file) if packed else file.read()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise TraceError(f"{path}: the compressed file is damaged or cut short: {error}") from None
+        raise TraceError(
+            f"{path}: the compressed file is damaged or cut short: {error}", remedy="copy or compress it again"
+        ) from None
     except OSError as error:
         raise TraceError(f"{path}: can not be read: {error.strerror or error}") from None
     if not data.strip():
@@ -84,7 +86,11 @@ def labels_of(paths: Sequence[str]) -> list[str]:
 
 def _in_folder(path: str) -> list[str]:
     found = sorted(
-        os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names if name.endswith(_ENDINGS)
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(path)
+        for name in names
+        # A compressed copy beside its original is the same process.
+        if name.endswith(_ENDINGS) and not (name.endswith(".gz") and name.removesuffix(".gz") in names)
     )
     if not found:
         raise TraceError(

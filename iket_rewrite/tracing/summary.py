@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from ..errors import OptionError
 from . import grouping
 from .balance import Balance, balance_of
+from .choosing import matching
 from .findings import Finding, Scope, kernel_findings, trace_findings
 from .grouping import Role
 from .intervals import Interval, MarkerRow, intervals_of, marker_rows
@@ -115,10 +115,8 @@ def summarize(trace: Trace, *, kernel: str | None = None, by: str | None = None)
     """
     if by is not None and by not in grouping.BY:
         raise OptionError(f"a summary can not be divided by {by!r}", remedy=f"choose from {', '.join(grouping.BY)}")
-    chosen = [(name, launches) for name, launches in trace.kernels() if kernel is None or fnmatchcase(name, kernel)]
-    if kernel is not None and not chosen:
-        known = ", ".join(dict.fromkeys(trace.launches.kernel)) or "none"
-        raise OptionError(f"no kernel's name matches {kernel!r}", remedy=f"the trace has {known}")
+    every = dict(trace.kernels())
+    chosen = [(name, every[name]) for name in matching(every, kernel)]
     kernels, findings = [], trace_findings(trace)
     for name, launches in chosen:
         scope = _scope(trace, name, launches)

@@ -62,7 +62,8 @@ document.addEventListener("keydown", (event) => {
 
 // --- Light and dark ------------------------------------------------------------------------------------------
 
-const THEMES = ["auto", "light", "dark"];
+const THEMES = ["auto", "light", "dark"],
+  DARK = { auto: "(prefers-color-scheme: dark)", light: "not all", dark: "all" };
 
 function remembered() {
   // From a file some browsers refuse to remember anything.
@@ -75,6 +76,7 @@ function remembered() {
 
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
+  at("dark").media = DARK[theme];
   at("theme").textContent = { auto: "◐ auto", light: "☀ light", dark: "☾ dark" }[theme];
   timeline.readColors();
 }
@@ -147,6 +149,7 @@ if (page.launches.length) {
 } else {
   document.body.classList.add("nothing");
   at("empty").hidden = false;
+  at("view").hidden = true;
   at("tools").hidden = true;
 }
 requestAnimationFrame(() => setTimeout(() => performance.mark("iket-ready")));

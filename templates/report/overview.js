@@ -38,7 +38,7 @@ class Overview {
     pen.font = `400 11px ${font}`;
     pen.textBaseline = "middle";
     pen.fillStyle = colors.muted;
-    pen.fillText(`warps alive, of ${number(most)}`, 10, height / 2);
+    pen.fillText(`${state.launch.about.left ? "drawn warps" : "warps alive"}, of ${number(most)}`, 10, height / 2);
     const left = GUTTER + this.#share(state.from) * room,
       right = GUTTER + this.#share(state.until) * room;
     pen.globalAlpha = 0.7;

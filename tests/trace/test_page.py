@@ -780,6 +780,48 @@ def test_the_theme_is_switched_and_kept(open_page):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+@pytest.mark.parametrize(("limit", "said"), [(500, "drawn warps, of 36"), (9999, "warps alive, of 192")])
+def test_the_strip_says_whether_it_counts_what_is_drawn_only(open_page, limit, said):
+    page = open_page(GEMM, options={"limit": limit})
+    written = page.evaluate(
+        """async () => {
+          const seen = [], pen = CanvasRenderingContext2D.prototype, old = pen.fillText;
+          pen.fillText = function (text, ...rest) { seen.push(text); return old.call(this, text, ...rest); };
+          document.getElementById("zoom-in").click();
+          await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+          return seen;
+        }"""
+    )
+    assert said in written
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_theme_has_all_the_colours(open_page, scheme):
+    """The system's dark, the chosen dark, and light: as many pairs of different colours as there are names."""
+    read = """() => [...document.styleSheets[1].cssRules[0].style].map((name) =>
+      getComputedStyle(document.documentElement).getPropertyValue(name))"""
+    page = open_page(TIRX, color_scheme=scheme)
+    seen = {"auto": page.evaluate(read)}
+    for theme in ("light", "dark"):
+        page.keyboard.press("d")
+        seen[theme] = page.evaluate(read)
+    assert seen["auto"] == seen[scheme]
+    assert len(seen["dark"]) > 15
+    assert all(light != dark for light, dark in zip(seen["light"], seen["dark"], strict=True))
+
+
+def test_a_trace_without_launches_says_so_and_draws_nothing(open_page, tmp_path):
+    path = tmp_path / "t.trace.json"
+    path.write_text('{"launches": []}')
+    page = open_page(iket_rewrite.load_trace(path))
+    shown = page.locator("body").inner_text()
+    assert "No events were recorded" in shown
+    assert "the trace holds no launch" in page.locator("#findings").text_content()
+    assert "Durations" not in shown
+    assert not page.locator("#timeline").is_visible()
+    assert not page.locator("#overview").is_visible()
+
+
 # --- What must not happen ------------------------------------------------------------------------------------
 
 HOSTILE = [
