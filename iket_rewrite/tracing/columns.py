@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import abi
 from ..errors import TraceError
-from .layout import InternalEvent, Lifetime, Location, Marker, Range
+from .layout import ANOTHER, NO_VALUE, InternalEvent, Lifetime, Location, Marker, Range
 
 _NO_EVENT = InternalEvent(timestamp=0)
 #: The highest stamp: columns are signed.
@@ -135,14 +134,19 @@ class _Check:
     def indices(self, values: list[int], key: str, rows: int) -> None:
         for value in values:
             if not 0 <= value < rows:
-                raise TraceError(f"{self.place}{key}: {value} is not in the locationTable, which has {rows} entries")
+                raise TraceError(
+                    f"{self.place}{key}: {value} is not in the locationTable, which has {rows} entries", remedy=ANOTHER
+                )
 
     def payload(self, items: Sequence[Any], key: str) -> tuple[Any, Any]:
         prefix = f"{key}." if key else ""
         codes = self.numbers([item.payloadType for item in items], np.uint8, f"{prefix}payloadType")
-        bits = self.numbers([item.payloadVal for item in items], np.uint64, f"{prefix}payloadVal")
         # Older files write a zero where there is no payload.
-        return codes, np.where(codes == abi.PAYLOAD_NONE, np.uint64(0), bits)
+        values = [item.payloadVal if item.payloadType else 0 for item in items]
+        if NO_VALUE in values:
+            raise self._wrong(values.index(NO_VALUE), key, "the key payloadVal is missing")
+        return codes, self.numbers(values, np.uint64, f"{prefix}payloadVal")
 
     def _wrong(self, row: int, key: str, what: str) -> TraceError:
-        return TraceError(f"{self.place}[{self.first + row}].{key}: {what}")
+        place = f"{self.place}[{self.first + row}]" + (f".{key}" if key else "")
+        return TraceError(f"{place}: {what}", remedy=ANOTHER)

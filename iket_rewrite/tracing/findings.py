@@ -72,6 +72,7 @@ def kernel_findings(trace: Trace, scope: Scope) -> list[Finding]:
         _unmatched,
         _backwards,
         _outside,
+        _other_warp,
         _crossing,
         _short,
         _payload_types,
@@ -190,6 +191,13 @@ def _outside(trace: Trace, scope: Scope) -> Iterator[Finding]:
     if count:
         message = f"{count} events lie outside the lifetime of their warp"
         yield Finding("outside-lifetime", "warning", message, "", scope.kernel, count=count)
+
+
+def _other_warp(trace: Trace, scope: Scope) -> Iterator[Finding]:
+    table, rows = trace.ranges, scope.ranges
+    for name, count in _by_name(trace, rows[table.warp[rows] != table.end_warp[rows]]):
+        message = f"{count} ranges {name!r} end on another warp: they are counted and drawn where they start"
+        yield Finding("other-warp", "note", message, "", scope.kernel, name, count)
 
 
 def _crossing(trace: Trace, scope: Scope) -> Iterator[Finding]:

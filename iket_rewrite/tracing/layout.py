@@ -26,7 +26,9 @@ from ..errors import TraceError
 CHUNK = 1 << 14
 #: The ways out of a file that can not be read.
 _CUT = "the capture or a copy did not end: capture or copy it again"
-_ANOTHER = "name a .trace.json file as run-iket --postprocess json or a capture in the process wrote it"
+ANOTHER = "name a .trace.json file as run-iket --postprocess json or a capture in the process wrote it"
+#: What stands for a payload's value that the file does not give: no file can, values are not negative.
+NO_VALUE = -(1 << 63)
 T = TypeVar("T")
 Raw = msgspec.Raw
 #: Turns a record of the older layout into one of the current layout, in place.
@@ -41,7 +43,7 @@ class InternalEvent(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     timestamp: int
     eventId: int = -1
     payloadType: int = abi.PAYLOAD_NONE
-    payloadVal: int = 0
+    payloadVal: int = NO_VALUE
 
 
 class Range(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -66,7 +68,7 @@ class Marker(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     locIdx: int
     color: int = abi.COLOR_AUTOMATIC
     payloadType: int = abi.PAYLOAD_NONE
-    payloadVal: int = 0
+    payloadVal: int = NO_VALUE
 
 
 class Lifetime(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -191,7 +193,7 @@ def _set_aside(item: dict[str, Any], form: Any, number: int, prefix: str, keep: 
 
 def _placed(error: Exception, place: str, first: int | None) -> TraceError:
     if isinstance(error, RecursionError):
-        return TraceError(f"{place}: is nested too deeply", remedy=_ANOTHER)
+        return TraceError(f"{place}: is nested too deeply", remedy=ANOTHER)
     found = re.fullmatch(r"(?s)(.*?)(?: - at `(?:key in )?\$(.*)`)?", str(error))
     said, path = (found.group(1), found.group(2) or "") if found else (str(error), "")
     if first is not None and (index := re.match(r"\[(\d+)\]", path)):
@@ -200,4 +202,4 @@ def _placed(error: Exception, place: str, first: int | None) -> TraceError:
     said = said.replace("`", "").replace("Input data was truncated", "the JSON text is cut short")
     if not said.startswith("JSON"):
         said = said[:1].lower() + said[1:]
-    return TraceError(f"{place}{path}: {said}", remedy=_CUT if "cut short" in said else _ANOTHER)
+    return TraceError(f"{place}{path}: {said}", remedy=_CUT if "cut short" in said else ANOTHER)

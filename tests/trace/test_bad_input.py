@@ -122,6 +122,11 @@ def test_a_wrong_value_is_named_by_its_place(steps, value, said, tmp_path):
             "launches[0].ranges[1].internalEvents[1]: the key timestamp is",
         ),
         ("launches.0.markers.0.locIdx", "launches[0].markers[0]: the key locIdx is missing"),
+        ("launches.0.markers.0.payloadVal", "launches[0].markers[0]: the key payloadVal is missing"),
+        (
+            "launches.0.ranges.1.internalEvents.0.payloadVal",
+            "launches[0].ranges[1].internalEvents[0]: the key payloadVal is missing",
+        ),
         ("locationTable.0.smId", "locationTable[0]: the key smId is missing"),
         ("stringTable", "launches[0].ranges[0]: the key rangeName is missing, and the file has no stringTable"),
         ("locationTable", "launches[0].ranges[0]: the key warpLocs is missing, and the file has no locationTable"),

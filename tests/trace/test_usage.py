@@ -183,3 +183,11 @@ def test_a_damaged_file_comes_with_a_way_out(run, data):
     first, second = err.splitlines()
     assert first.startswith("iket-trace: t.trace.json: ")
     assert second.startswith("  fix: ")
+
+
+def test_a_range_that_ends_on_another_warp_is_noted(run):
+    maker = Maker(block=64).range("a", 0, 640).range("b", 0, 640, warp=(0, 1)).life(0, 999).life(0, 999, warp=(0, 1))
+    maker.launch["ranges"][0]["warpLocIdxs"] = [0, 1]
+    code, out, _ = run("summary", maker.write(Path("t.trace.json")))
+    assert code == 0
+    assert "note [other-warp]: made: 1 ranges 'a' end on another warp" in out
