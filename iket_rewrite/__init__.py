@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .building.program import Program, rewrite_program
+    from .building.runtime_compiling import CompiledCubin, compile_cubin
     from .capturing.around_command import profile
     from .capturing.bounds import event_bound
     from .capturing.in_process import Captured, capture
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         AnnotationError,
         CaptureError,
         CaptureWarning,
+        CompileError,
         CubinError,
         IketError,
         MetadataError,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "building.program": ("rewrite_program", "Program"),
+    "building.runtime_compiling": ("compile_cubin", "CompiledCubin"),
     "errors": (
         "IketError",
         "SourceError",
@@ -51,6 +54,7 @@ _HOMES = {
         "OptionError",
         "TargetError",
         "MetadataError",
+        "CompileError",
         "CubinError",
         "TraceError",
         "ToolError",

@@ -130,6 +130,13 @@ class TraceError(IketError):
     slug = "trace"
 
 
+class CompileError(IketError):
+    """A compiler refuses the source; the kernel's author has to act."""
+
+    slug = "compile"
+    exit_code = 1
+
+
 class ToolError(IketError):
     """A program or an optional package is missing or failed; the environment has to change."""
 
