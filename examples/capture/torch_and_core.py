@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 
 import torch
-from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+from cuda.core import Device, Kernel, LaunchConfig, Program, ProgramOptions, launch
 
 import iket_rewrite
 
@@ -40,8 +40,8 @@ def compiled(device: Device):
     return Program(text, "c++", options).compile("cubin").get_kernel("square")
 
 
-def main() -> None:
-    """Capture one launch."""
+def square() -> Kernel:
+    """Launch it once, and check the result; the kernel's module is loaded as long as what this returns lives."""
     device = Device()
     device.set_current()
     kernel, stream = compiled(device), device.create_stream()
@@ -50,11 +50,16 @@ def main() -> None:
     torch.cuda.synchronize()
     pointers = [ctypes.c_uint64(one.data_ptr()) for one in (x, y)]
 
-    with iket_rewrite.capture() as captured:
-        launch(stream, LaunchConfig(grid=(BLOCKS,), block=(THREADS,)), kernel, *pointers, ctypes.c_int32(TILES))
-
+    launch(stream, LaunchConfig(grid=(BLOCKS,), block=(THREADS,)), kernel, *pointers, ctypes.c_int32(TILES))
     stream.sync()
     torch.testing.assert_close(y, x * x)
+    return kernel
+
+
+def main() -> None:
+    """Capture one launch."""
+    with iket_rewrite.capture() as captured:
+        square()
     trace = captured.trace
     print(trace)
     for name in ("square", "load"):

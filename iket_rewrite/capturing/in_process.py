@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import CaptureError
-from . import budget, checking, failures, options
+from . import budget, checking, failures, keeping, options
 from .contents import Contents, look_into
 from .devices import ask_driver, require_gpu
-from .keeping import keep
 from .other_profilers import refuse_others
 from .runtime import find_runtime
 from .session import CallError, Session, load_library, settle
@@ -112,7 +111,7 @@ class Capture:
         try:
             refuse_others()
             self._session = self._start()
-            keep()
+            keeping.begin()
         except BaseException:
             _one.release()
             raise
@@ -124,7 +123,7 @@ class Capture:
         if session is None or captured is None:
             raise failures.not_captured_yet()
         self._session = None
-        keep()
+        keeping.end()
         folder = Path(tempfile.mkdtemp(prefix="iket-"))
         in_place = False
         try:
