@@ -139,7 +139,10 @@ class _Walk:
         elif block.left:
             now = block.entry
         elif block.head:
-            self._compare(now, block.entry, f"is started or ended in the body of a `{block.head}` only")
+            ended = len(now) < len(block.entry)
+            self._compare(
+                now, block.entry, f"is {'ended' if ended else 'started'} in the body of a `{block.head}` only"
+            )
             now = block.entry
         self.open, self.head = now, ""
 
@@ -156,7 +159,9 @@ class _Walk:
         if block.head != "else":
             ends.append(block.entry)
         for other in ends[1:]:
-            self._compare(other, ends[0], "is started or ended in one branch of an `if` only")
+            # What was open before them is ended in one; warp specialisation does that to a range around a whole loop.
+            ended = min(len(other), len(ends[0])) < len(block.entry)
+            self._compare(other, ends[0], f"is {'ended' if ended else 'started'} in one branch of an `if` only")
         return ends[0] if block.head == "else" and ends else block.entry
 
     def _jump(self, word: str) -> None:

@@ -27,7 +27,10 @@ _SEPARATORS = re.compile(r"[\s;]*\Z")
 _DROPPED = "payload-dropped"
 #: What the search for ranges that do not pair up says with more words.
 _SAID = frozenset(["pop-without-push"])
-_PAIR_UP = "end it on every path; token_start and token_end may stand on several, for example before a break"
+_PAIR_UP = (
+    "end it on every path; token_start and token_end may stand on several, for example before a break.  Warp "
+    "specialisation ends a range around a whole pipelined loop in the warps that compute only: put it inside the loop"
+)
 
 _depth = 0
 _chain = False
@@ -158,7 +161,9 @@ def _warn(record: KernelRecord) -> None:
     for one in record.unbalanced:
         name = "a range" if one.name is None else f"the range {one.name!r}"
         at = in_words([one.place] if one.place else [])
-        tell(f"{name}{at} {one.fault}, in {kernels}\n  fix: {_PAIR_UP}", one.place)
+        tell(
+            f"{name}{at} {one.fault}, in the source that TileLang generated for {kernels}\n  fix: {_PAIR_UP}", one.place
+        )
     for name, count in record.empty_ranges.items():
         places, starts = record.places_of(name), record.starts_of(name)
         message = (

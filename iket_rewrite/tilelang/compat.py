@@ -68,6 +68,10 @@ Buffer = hook("tvm.tirx", "Buffer", "recognise a payload that is a whole buffer"
 StringImm = hook("tvm.tirx", "StringImm", "find the events of a kernel")
 _Builder = hook("tilelang.language.eager.builder", "Builder", "tell where in a kernel an event is written")
 _Condition = hook("tilelang.language.eager.builder", "BoolOpFrame", "tell where in a kernel an event is written")
+For = hook("tvm.tirx", "For", "tell how a payload reads a fragment")
+ForKind = hook("tvm.tirx", "ForKind", "tell how a payload reads a fragment")
+Call = hook("tvm.tirx", "Call", "tell how a payload reads a fragment")
+BufferLoad = hook("tvm.tirx", "BufferLoad", "tell how a payload reads a fragment")
 visit = hook("tvm.tirx.stmt_functor", "post_order_visit", "find the events of a kernel")
 
 

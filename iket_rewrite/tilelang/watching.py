@@ -19,6 +19,7 @@ from ..source import Source
 from . import active, compat
 from .active import Scope
 from .faults import VerificationError
+from .fragments import misread
 from .patching import Patch
 from .places import tell
 from .records import KernelRecord, in_words
@@ -74,6 +75,8 @@ def tokens_of(program: Any) -> list[EventToken]:
 def _from_cache(original: Any, cache: Any, *arguments: Any, **options: Any) -> Any:
     scopes = active.scopes()
     before = len(scopes[-1].kernels) if scopes else 0
+    if scopes:
+        _tell_of_fragments(options["func"] if "func" in options else next(iter(arguments), None))
     kernel = original(cache, *arguments, **options)
     if not scopes:
         return kernel
@@ -108,6 +111,17 @@ _PATCHES = [
     Patch(compat.JITImpl, "__call__", _called),
     Patch(compat.JITKernel, "__call__", _launched),
 ]
+
+
+def _tell_of_fragments(program: Any) -> None:
+    """Warn of payloads that change the layout of a fragment, before TileLang may refuse it."""
+    for token, fragment in misread(program):
+        tell(
+            f"the payload of {token.name!r}{in_words([token.position] if token.position else [])} reads the fragment "
+            f"{fragment} outside of the T.Parallel loop over it: TileLang gives every thread a copy of the fragment, "
+            "or refuses the kernel\n  fix: mark it in that loop, at the loop's own index",
+            token.position,
+        )
 
 
 def _verified(kernel: Any, scopes: list[Scope]) -> bool:

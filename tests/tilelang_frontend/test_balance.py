@@ -104,7 +104,7 @@ def test_a_range_that_is_started_in_one_branch_only():
             iket.mark("the other")
         A[bx] = T.float32(1)
 
-    assert faults(sometimes) == [("one branch", "is started or ended in one branch of an `if` only")]
+    assert faults(sometimes) == [("one branch", "is started in one branch of an `if` only")]
 
 
 def test_an_end_without_the_condition_of_its_start():
@@ -147,7 +147,7 @@ def test_a_range_that_is_started_in_a_loop_only():
             iket.range_push("each time")
             A[i] = A[i] + T.float32(1)
 
-    assert faults(growing) == [("each time", "is started or ended in the body of a `for` only")]
+    assert faults(growing) == [("each time", "is started in the body of a `for` only")]
 
 
 def test_a_loop_over_a_python_sequence_may_be_left():
@@ -161,3 +161,30 @@ def test_a_loop_over_a_python_sequence_may_be_left():
         iket.mark("behind")
 
     assert faults(unrolled) == []
+
+
+@pytest.mark.parametrize(("arch", "expected"), [("sm_80", []), ("sm_90a", [("whole loop", "ended")])])
+def test_a_range_around_a_pipelined_loop_stays_open_in_the_warps_that_load(arch, expected):
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((256, 256), T.float16), B: T.Tensor((256, 256), T.float16), C: T.Tensor((256, 256), T.float32)
+    ):
+        with T.Kernel(2, 2, threads=128) as (bx, by):
+            a = T.alloc_shared((128, 64), T.float16)
+            b = T.alloc_shared((64, 128), T.float16)
+            c = T.alloc_fragment((128, 128), T.float32)
+            T.clear(c)
+            with iket.range("whole loop"):
+                for k in T.Pipelined(4, num_stages=2):
+                    T.copy(A[by * 128, k * 64], a)
+                    T.copy(B[k * 64, bx * 128], b)
+                    with iket.range("step", payload=k):
+                        T.gemm(a, b, c)
+            T.copy(c, C[by * 128, bx * 128])
+
+    with pytest.warns(iket.IketWarning) as caught, iket.session() as session:
+        lower(kernel, arch)
+        iket.places.tell("the end")
+    found = [(one.name, one.fault.split()[1]) for one in session.kernels[0].unbalanced]
+    assert found == expected
+    assert ["Warp specialisation" in str(one.message) for one in caught].count(True) == len(expected)

@@ -178,6 +178,29 @@ def test_an_event_that_the_generated_source_lacks():
         assert f'iket.mark("{name}")' in linecache.getline(__file__, one.lineno)
 
 
+def test_a_payload_that_reads_a_fragment_outside_of_its_loop():
+    @T.prim_func
+    def kernel(A: T.Tensor((64,), T.float32)):
+        with T.Kernel(1, threads=32) as _:
+            F = T.alloc_fragment((64,), T.float32)
+            one = T.alloc_fragment((1,), T.float32)
+            T.copy(A, F)
+            T.fill(one, 0)
+            iket.mark("changes the layout", payload=F[3])
+            iket.mark("has one element", payload=one[0])
+            for i in T.Parallel(64):
+                iket.mark("fits", payload=F[i] * T.float32(2))
+                F[i] = F[i] + one[0]
+            T.copy(F, A)
+
+    with pytest.warns(iket.IketWarning) as caught, iket.session():
+        compile_(kernel)
+    (warning,) = caught
+    assert "the payload of 'changes the layout'" in str(warning.message)
+    assert "reads the fragment F outside" in str(warning.message)
+    assert "changes the layout" in linecache.getline(warning.filename, warning.lineno)
+
+
 # --- Ranges that enclose nothing -------------------------------------------------------------------------------
 
 
