@@ -84,7 +84,7 @@ class _Staged:
 def _is_special(path: str) -> bool:
     """Say whether the path is a device or a pipe: it is written into, never replaced."""
     if os.path.isdir(path):
-        raise OptionError(f"{path}: is a folder", remedy="name a file with -o")
+        raise OptionError(f"{path}: is a folder", remedy="name a file")
     return os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode)
 
 

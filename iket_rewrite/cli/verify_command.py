@@ -37,7 +37,12 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    result.add_argument("files", nargs="*", metavar="FILE", help="cubin, fatbin, object, library, executable or folder")
+    result.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="cubin, fatbin, object, library (shared or static), executable or folder",
+    )
     result.add_argument("--strict", action="store_true", help="ask for exactly the form that iket-rewrite emits")
     result.add_argument("--json", action="store_true", help="print the reports as JSON")
     result.add_argument("--sarif", metavar="OUT", help="write the findings as SARIF, - for standard output")
@@ -69,6 +74,10 @@ def _main(options: argparse.Namespace) -> int:
 
         raise OptionError("--json and --sarif - can not both be standard output")
     reports, failed = _judge_all(options)
+    if options.kernel and reports and not any(report.kernels for report in reports):
+        from ..errors import OptionError
+
+        raise OptionError(f"no function matches {options.kernel}", remedy="name it as it is mangled, or with * and ?")
     _print(reports, options)
     return 2 if failed else int(any(not report.ok for report in reports))
 
@@ -131,8 +140,8 @@ def _content(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
             head = file.read(4)
-            # Only ELF files need to be looked through; most files of a folder are something else.
-            return head + file.read() if head == b"\x7fELF" else head
+            # Only these need to be looked through; most files of a folder are something else.
+            return head + file.read() if head in (b"\x7fELF", b"!<ar") else head
     except OSError:
         return b""
 

@@ -15,14 +15,14 @@ same warp.  Its guard comes from the lane mask, by which it is told from a condi
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .. import abi
 from ..abi import EventKind
-from .flow import Flow, split_operands
+from .conditions import Condition, Conditions, definitions_in
+from .flow import Flow
 from .records import Record
 
 #: More open ranges, or more different states at one point, than any sensible kernel has.
@@ -31,12 +31,6 @@ _MOST_STATES = 400
 #: How many steps the following may take, for each block and at least: beyond it the paths are too many.
 _STEPS_PER_BLOCK, _FEWEST_STEPS = 30, 2000
 
-_PREDICATE = re.compile(r"(!?)(U?P\d+)$")
-_SOURCE = re.compile(r"!?(U?[RP]\d+)(?:\.reuse)?$")
-_FROM_LANES = ("LOP3", "ISETP", "PLOP3", "SEL", "MOV", "P2R", "R2P", "IMAD.MOV", "ULOP3", "VOTE", "R2UR")
-
-Condition = tuple[object, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -44,7 +38,7 @@ class State:
 
     stack: tuple[int, ...] = ()
     tokens: frozenset[int] = frozenset()
-    facts: frozenset[tuple[Condition, bool]] = frozenset()
+    facts: frozenset[tuple[int, bool]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +91,10 @@ class _Follower:
         self.flow, self.moves, self.kinds = flow, moves, kinds
         self.faults: dict[tuple[str, int, int | None], Imbalance] = {}
         self.came_from: dict[tuple[int, State], tuple[int, State]] = {}
+        self.names = Conditions(flow)
+        self.forgets: dict[int, list[int]] = {}
+        self.learns: dict[int, tuple[int, bool]] = {}
         self.conditions = self._conditions()
-        self.forgets: dict[int, list[Condition]] = {}
-        for condition in set(self.conditions.values()):
-            for index in _definitions_in(condition):
-                self.forgets.setdefault(index, []).append(condition)
         self.leader_cache: dict[int, bool] = {}
 
     def run(self) -> Balance:
@@ -143,7 +136,7 @@ class _Follower:
         states = [before]
         for index in range(block.start, block.end):
             if index in self.forgets:
-                states = [self._forget(state, index) for state in states]
+                states = [self._rewritten(state, index) for state in states]
             stem = self.flow.instructions[index].opcode.split(".", 1)[0]
             if stem == "EXIT":
                 states = self._exit(number, index, states, (number, before))
@@ -202,77 +195,66 @@ class _Follower:
             if len(popping) == 1:
                 yield popping[0], state
                 return
-        target = self.flow.block_of(jumps[0])
+        targets = list(dict.fromkeys(self.flow.block_of(jump) for jump in jumps))
         for holds, split in self._split(last, state) if falls else [(True, state)]:
-            successors = [target] if holds else [successor for successor in block.successors if successor != target]
+            successors = targets if holds else [successor for successor in block.successors if successor not in targets]
             yield from ((successor, split) for successor in successors)
 
     # --- Conditions -----------------------------------------------------------------------------------------
 
-    def _conditions(self) -> dict[int, Condition]:
-        """Return the conditions that are tested at more than one place, by the testing instruction."""
-        found = {}
+    def _conditions(self) -> dict[int, tuple[int, bool]]:
+        """Number the conditions that are tested at more than one place.
+
+        Returns:
+            By the testing instruction, the condition and the value of it at which the instruction acts.
+        """
+        found: dict[int, tuple[Condition, bool]] = {}
         for index in sorted({*self.moves, *self.flow.jumps()}):
-            condition = self._condition(index)
-            if condition is not None:
-                found[index] = condition
-        often = Counter(found.values())
-        return {index: condition for index, condition in found.items() if often[condition] > 1}
-
-    def _test(self, index: int) -> tuple[str, bool] | None:
-        """Return the predicate that an instruction tests and the value at which it acts."""
-        instruction = self.flow.instructions[index]
-        tests = [instruction.predicate.lstrip("@")] if instruction.predicate else []
-        if self.flow.targets(index)[0]:
-            tests += [part for part in split_operands(instruction.operands) if not part.startswith("0x")]
-        match = _PREDICATE.match(tests[0]) if len(tests) == 1 else None
-        return (match.group(2), match.group(1) == "") if match else None
-
-    def _condition(self, index: int) -> Condition | None:
-        """Name the condition that an instruction tests by what computes it."""
-        test = self._test(index)
-        if test is None:
-            return None
-        definitions, entry = self.flow.reaching(test[0], index)
-        if entry or len(definitions) != 1:
-            return None
-        (definition,) = definitions
-        instruction = self.flow.instructions[definition]
-        operands = list(split_operands(instruction.operands))
-        sources = [(part, self._origin(part, definition)) for part in operands[1:]]
-        position = operands.index(test[0]) if test[0] in operands else 0
-        return (instruction.opcode, instruction.predicate, position, tuple(sources))
-
-    def _origin(self, operand: str, at: int) -> object:
-        match = _SOURCE.match(operand)
-        if match is None:
-            return None
-        definitions, entry = self.flow.reaching(match.group(1), at)
-        return frozenset(definitions), entry
+            test = self.names.test(index)
+            if test is not None:
+                # What has no name of its own is still the same until its predicate is written again.
+                found[index] = self.names.named(index) or (("held", test[0]), test[1])
+        often = Counter(condition for condition, _ in found.values())
+        numbers = {condition: number for number, condition in enumerate(often) if often[condition] > 1}
+        held: dict[Condition, Sequence[int]] = {
+            ("held", test[0]): self.flow.definitions(test[0]) for test in map(self.names.test, found) if test
+        }
+        for condition, definitions in held.items():
+            constants = {index: self.names.constant(index) for index in definitions}
+            if condition in often and any(value is not None for value in constants.values()):
+                number = numbers.setdefault(condition, len(often) + len(numbers))
+                self.learns |= {index: (number, value) for index, value in constants.items() if value is not None}
+        for condition, number in numbers.items():
+            for index in set(definitions_in(condition)) | set(held.get(condition, ())):
+                self.forgets.setdefault(index, []).append(number)
+        return {index: (numbers[condition], at) for index, (condition, at) in found.items() if condition in numbers}
 
     def _split(self, index: int, state: State) -> Iterator[tuple[bool, State]]:
         """Yield whether the instruction acts, with the state that holds then."""
-        test = self._test(index)
-        if test is None:
+        if self.names.test(index) is None:
             conditional = bool(self.flow.instructions[index].predicate) or bool(self.flow.targets(index)[0])
             yield True, state
             if conditional:
                 yield False, state
             return
-        condition, acts_at = self.conditions.get(index), test[1]
+        named = self.conditions.get(index)
         # Which lane leads says nothing of the warp's path.
-        if condition is None or self._by_leader(index):
+        if named is None or self._by_leader(index):
             yield True, state
             yield False, state
             return
+        condition, acts_at = named
         for value in (True, False):
             if (condition, not value) not in state.facts:
                 yield value is acts_at, State(state.stack, state.tokens, state.facts | {(condition, value)})
 
-    def _forget(self, state: State, index: int) -> State:
+    def _rewritten(self, state: State, index: int) -> State:
+        """Forget what an instruction's result changes; learn the constant that it sets a predicate to."""
         gone = self.forgets[index]
         facts = frozenset(fact for fact in state.facts if fact[0] not in gone)
-        return state if len(facts) == len(state.facts) else State(state.stack, state.tokens, facts)
+        if index in self.learns:
+            facts |= {self.learns[index]}
+        return state if facts == state.facts else State(state.stack, state.tokens, facts)
 
     # --- Leader lanes ---------------------------------------------------------------------------------------
 
@@ -294,25 +276,9 @@ class _Follower:
     def _by_leader(self, index: int) -> bool:
         """Say whether an instruction's predicate comes from a comparison with the lane mask."""
         if index not in self.leader_cache:
-            test = self._test(index)
-            self.leader_cache[index] = test is not None and self._from_lane_mask(test[0], index)
+            test = self.names.test(index)
+            self.leader_cache[index] = test is not None and self.names.from_lane_mask(test[0], index)
         return self.leader_cache[index]
-
-    def _from_lane_mask(self, register: str, before: int) -> bool:
-        """Follow what a register may hold back to where it comes from, each instruction once."""
-        seen: set[int] = set()
-        work = [(register, before)]
-        while work:
-            definitions, _ = self.flow.reaching(*work.pop())
-            for index in definitions - seen:
-                seen.add(index)
-                instruction = self.flow.instructions[index]
-                if "SR_LTMASK" in instruction.operands:
-                    return True
-                if instruction.opcode.startswith(_FROM_LANES):
-                    sources = list(split_operands(instruction.operands))[1:]
-                    work += [(name.group(1), index) for name in map(_SOURCE.match, sources) if name is not None]
-        return False
 
     # --- Faults ---------------------------------------------------------------------------------------------
 
@@ -331,12 +297,3 @@ class _Follower:
                 path.append(last)
             point = previous
         return tuple(reversed(path))
-
-
-def _definitions_in(condition: Condition) -> Iterator[int]:
-    """Return the instructions on whose results a condition depends."""
-    sources = condition[3]
-    assert isinstance(sources, tuple)
-    for _, origin in sources:
-        if origin is not None:
-            yield from origin[0]

@@ -69,7 +69,7 @@ class _ImageCheck:
 
     def judge(self, function: Function, listing: Listing) -> None:
         """Judge one function that has triggers."""
-        flow = Flow(listing.instructions)
+        flow = Flow(listing.instructions, function.branches)
         records = find_records(flow)
         if len(records) != len(function.triggers):
             self.not_verified(

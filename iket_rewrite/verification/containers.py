@@ -16,8 +16,11 @@ from .cubin import is_cubin
 from .toolchain import run_tool
 
 _FATBIN_MAGIC = b"\x50\xed\x55\xba"
+_HOST_MAGICS = (b"\x7fELF", b"!<arch>\n")
 _HOST_SECTIONS = (b".nv_fatbin", b".nvFatBinSegment", b"__nv_relfatbin")
 _ARCH = re.compile(r"\.(sm_\d+[af]?)\.")
+_PTX = re.compile(rb"^\s*\.version\s+\d", re.MULTILINE)
+_HEAD_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ def looks_judgeable(data: bytes) -> bool:
 
 
 def _is_host_binary(data: bytes) -> bool:
-    return data[:4] == b"\x7fELF" and any(section in data for section in _HOST_SECTIONS)
+    return data.startswith(_HOST_MAGICS) and any(section in data for section in _HOST_SECTIONS)
 
 
 @contextmanager
@@ -66,12 +69,19 @@ def opened(path: str, data: bytes) -> Iterator[Container]:
     if not data:
         raise CubinError("the file is empty")
     if not (data[:4] == _FATBIN_MAGIC or _is_host_binary(data)):
+        if _PTX.search(data[:_HEAD_BYTES]):
+            raise CubinError("this is PTX: there is no machine code to judge; compile it first")
         raise CubinError("this is no cubin, no fatbin, and no host binary with device code in it")
     folder = tempfile.mkdtemp(prefix="iket-verify-")
     try:
         yield _extracted(path, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _in_order(name: str) -> list[int | str]:
+    """Sort file 10 behind file 9."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
 def _extracted(path: str, folder: str) -> Container:
@@ -85,7 +95,7 @@ def _extracted(path: str, folder: str) -> Container:
         raise CubinError("no device code is in the file")
     run_tool("cuobjdump", ["--extract-elf", "all", whole], folder)
     images = []
-    for number, name in enumerate(sorted(os.listdir(folder)), 1):
+    for number, name in enumerate(sorted(os.listdir(folder), key=_in_order), 1):
         extracted = os.path.join(folder, name)
         with open(extracted, "rb") as file:
             data = file.read()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from fnmatch import fnmatchcase
@@ -55,9 +56,12 @@ def read(path: str) -> bytes:
     """Read a file.
 
     Raises:
-        OptionError: it can not be read.
+        OptionError: it can not be read, or is a device or a pipe.
     """
     try:
+        # A device may have no end, and the tools read a file once more.
+        if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
+            raise OptionError(f"{path}: is no regular file", remedy="write it to a file first")
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:

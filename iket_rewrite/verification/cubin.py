@@ -10,18 +10,23 @@ from __future__ import annotations
 import io
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import abi
 from ..errors import CubinError, ToolError
+from .branches import branch_targets
 from .early import triggers
 
 _MACHINE_CUDA = 190
 _TEXT = ".text."
 _PARAMETERS = ".nv.constant0."
+_INFO = ".nv.info."
 _PTXAS_VERSION = re.compile(rb"release [\d.]+, V([\d.]+)")
+_NOT_OPTIMISED = re.compile(rb"(?:^|\s)(?:-O|--opt-level)[ =]?0(?=\s|$)")
+#: Variables are of a type of NVIDIA's own where device code is still to be linked (-rdc); pyelftools gives its number.
+_VARIABLES = ("STT_OBJECT", "STT_LOPROC", 13)
 #: nvcc puts a module's hash before the names of internal-linkage variables when it links device code.
 _STATIC = re.compile(rf"^__nv_static_\d+__\w+?_({abi.SYMBOL_PREFIX}\w+)$")
 
@@ -38,6 +43,7 @@ class Function:
         triggers: byte offsets, in its code, of its trigger instructions.
         entry: it is a kernel.
         calls_events: a device function that ptxas keeps inside its code (`$kernel$function`) has triggers.
+        branches: targets of its indirect jumps, by address.
     """
 
     name: str
@@ -47,6 +53,7 @@ class Function:
     triggers: tuple[int, ...]
     entry: bool
     calls_events: bool = False
+    branches: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -61,7 +68,7 @@ class Cubin:
         plans: digests of the plans that iket-rewrite left.
         ptxas: release of the assembler, or None where the file does not say.
         line_info: it maps instructions to source lines.
-        debug: it was compiled for a debugger (-G), without optimisation.
+        unoptimised: it was compiled without optimisation (-G, or -O0 of ptxas).
         partial: some functions were left out on request.
     """
 
@@ -72,7 +79,7 @@ class Cubin:
     plans: tuple[str, ...] = ()
     ptxas: str | None = None
     line_info: bool = False
-    debug: bool = False
+    unoptimised: bool = False
     partial: bool = False
 
 
@@ -118,7 +125,7 @@ class _Reader:
     def __init__(self, elf: Any, data: bytes) -> None:
         self.elf, self.data = elf, data
         self.sections = list(elf.iter_sections())
-        self.names = {section.name for section in self.sections}
+        self.names = {section.name: section for section in self.sections}
         self.table = elf.get_section_by_name(".symtab")
 
     def read(self) -> Cubin:
@@ -136,13 +143,16 @@ class _Reader:
                 function = self._function(index, symbol, self.sections[section])
                 if function is not None:
                     functions.append(function)
-            elif kind == "STT_OBJECT":
+            elif kind in _VARIABLES:
                 self._array(cubin, plans, symbol, self.sections[section])
         cubin.functions = tuple(_outermost(functions))
         cubin.plans = tuple(dict.fromkeys(plans))
-        cubin.ptxas = self._ptxas()
-        cubin.line_info = bool(self.names & {".debug_line", ".nv_debug_line_sass"})
-        cubin.debug = ".debug_info" in self.names
+        made_by = self._named(".note.nv.tkinfo")
+        release = _PTXAS_VERSION.search(made_by)
+        cubin.ptxas = release.group(1).decode("ascii") if release else None
+        cubin.line_info = bool(self.names.keys() & {".debug_line", ".nv_debug_line_sass"})
+        options = made_by.replace(b"\0", b" ")
+        cubin.unoptimised = ".debug_info" in self.names or _NOT_OPTIMISED.search(options) is not None
         return cubin
 
     def _function(self, index: int, symbol: Any, section: Any) -> Function | None:
@@ -152,7 +162,9 @@ class _Reader:
         offset = section["sh_offset"] + symbol["st_value"]
         # A kernel has a constant bank for its parameters; a device function has none.
         entry = _PARAMETERS + symbol.name in self.names
-        return Function(symbol.name, index, offset, len(code), tuple(triggers(code)), entry)
+        found = tuple(triggers(code))
+        branches = branch_targets(self._named(_INFO + symbol.name)) if found else {}
+        return Function(symbol.name, index, offset, len(code), found, entry, branches=branches)
 
     def _array(self, cubin: Cubin, plans: list[str], symbol: Any, section: Any) -> None:
         name = symbol.name
@@ -178,12 +190,10 @@ class _Reader:
         end = min(begin + length, len(self.data))
         return self.data[min(begin + start, end) : min(begin + start + size, end)]
 
-    def _ptxas(self) -> str | None:
-        for section in self.sections:
-            if section.name == ".note.nv.tkinfo":
-                found = _PTXAS_VERSION.search(self._bytes(section, 0, section["sh_size"]))
-                return found.group(1).decode("ascii") if found else None
-        return None
+    def _named(self, name: str) -> bytes:
+        """Return the bytes of the section of a name; none where there is no such section."""
+        section = self.names.get(name)
+        return self._bytes(section, 0, section["sh_size"]) if section is not None else b""
 
 
 def _arch(elf: Any) -> int:

@@ -20,6 +20,7 @@ class Declarations:
     Attributes:
         present: there are declarations to go by.
         events: the declared events by id.
+        damaged: ids whose declarations are there and can not be decoded.
         method: the module's method; NativeDump where nothing tells.
 
     Args:
@@ -32,6 +33,7 @@ class Declarations:
         self.present = abi.META_SYMBOL in cubin.arrays
         self.with_triggers = any(function.triggers for function in cubin.functions)
         self.events: dict[int, records_of.EventRecord] = {}
+        self.damaged: set[int] = set()
         self.method = Method.NATIVE
         self._check()
 
@@ -62,9 +64,9 @@ class Declarations:
         self._check_header(len(events) + len(ranges), max((event.id for event in events), default=0))
         self._check_events(events)
         self._check_ranges(events, ranges)
-        if not self.with_triggers and events and self.cubin.arch * 10 >= abi.FIRST_CUDA_ARCH:
+        if not self.with_triggers and not self.cubin.partial and events and self.cubin.arch * 10 >= abi.FIRST_CUDA_ARCH:
             self.find("no-trigger")
-        if self.with_triggers and self.method is Method.EXTENDED and self.cubin.debug:
+        if self.with_triggers and self.method is Method.EXTENDED and self.cubin.unoptimised:
             self.find("unoptimised-extended")
 
     def _decode(self, prefix: str, decode: Any) -> list[Any]:
@@ -74,10 +76,11 @@ class Declarations:
                 continue
             try:
                 decoded.append(decode(symbol, data, self.cubin.arrays))
-            except records_of.NameEncodingError as error:
-                self.find("name-not-utf8", str(error))
             except records_of.RecordError as error:
-                self.find("bad-metadata", str(error))
+                badly_named = isinstance(error, records_of.NameEncodingError)
+                self.find("name-not-utf8" if badly_named else "bad-metadata", str(error))
+                if prefix == records_of.EVENT_PREFIX:
+                    self.damaged.add(int.from_bytes(data[4:8], "little"))
         return decoded
 
     def _check_copies(self) -> None:

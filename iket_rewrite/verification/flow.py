@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -72,10 +72,14 @@ class Flow:
 
     Args:
         instructions: in the order of their addresses.
+        branches: addresses to which indirect jumps lead, by the jump's address.
     """
 
-    def __init__(self, instructions: Sequence[Instruction]) -> None:
+    def __init__(
+        self, instructions: Sequence[Instruction], branches: Mapping[int, tuple[int, ...]] | None = None
+    ) -> None:
         self.instructions = instructions
+        self._branches = branches or {}
         self.index_of = {instruction.address: index for index, instruction in enumerate(instructions)}
         self._jumps = {
             index: self._targets(index)
@@ -110,6 +114,10 @@ class Flow:
             return [], False, conditional
         if stem not in _JUMPS:
             return [], False, True
+        if instruction.address in self._branches:
+            addresses = self._branches[instruction.address]
+            known = [self.index_of[address] for address in addresses if address in self.index_of]
+            return known, len(known) < len(addresses) or not known, conditional
         operands = [part for part in instruction.operands.split(",") if part]
         known = [
             self.index_of[int(part, 16)] for part in operands if _TARGET.match(part) and int(part, 16) in self.index_of
@@ -147,6 +155,10 @@ class Flow:
             for register in written(instruction):
                 definitions.setdefault(register, []).append(index)
         return definitions
+
+    def definitions(self, register: str) -> Sequence[int]:
+        """Return every instruction that may write a register."""
+        return self._definitions.get(register, ())
 
     def reaching(self, register: str, before: int) -> tuple[set[int], bool]:
         """Return the instructions whose result a register can hold when an instruction reads it.
@@ -334,13 +346,20 @@ def written(instruction: Instruction) -> tuple[str, ...]:
     first, _, rest = instruction.operands.partition(",")
     # Results stand first; a second one is a predicate, or follows one.
     second = rest.partition(",")[0]
-    return _results(instruction.opcode, first, second if second.startswith(("P", "UP")) or "P" in first[:2] else "")
+    if instruction.opcode == "R2P":
+        second = rest.rpartition(",")[2]
+    elif not second.startswith(("P", "UP")) and "P" not in first[:2]:
+        second = ""
+    return _results(instruction.opcode, first, second)
 
 
 @lru_cache(maxsize=65536)
 def _results(opcode: str, first: str, second: str) -> tuple[str, ...]:
     if _NO_RESULT.match(opcode):
         return ()
+    if opcode == "R2P":
+        # The mask names the predicates that are written.
+        return tuple(f"P{bit}" for bit in range(7) if (_number(second) or 0) >> bit & 1)
     result: list[str] = []
     for operand in (first, second):
         match = _REGISTER.match(operand)

@@ -49,9 +49,9 @@ class RangeRules:
 
     def _undecidable(self, flow: Flow) -> str:
         """Say what keeps the graph from being followed, or nothing."""
-        if self.cubin.debug:
+        if self.cubin.unoptimised:
             # Conditions that are constant stay branches there, around every event.
-            return "the code is not optimised (-G)"
+            return "the code is not optimised (-G, -O0)"
         called = any(function.triggers and not function.entry for function in self.cubin.functions)
         if called and any(one.opcode.startswith("CALL") for one in flow.instructions):
             return "a function with events is called"

@@ -41,7 +41,7 @@ def _result(finding: Finding) -> dict[str, Any]:
         location["physicalLocation"]["region"] = {"startLine": finding.line}
     if finding.kernel:
         location["logicalLocations"] = [{"fullyQualifiedName": finding.kernel, "kind": "function"}]
-    properties = {"binary": finding.file, "image": finding.image, "address": finding.address}
+    properties = {"binary": _text(finding.file), "image": finding.image, "address": finding.address}
     return {
         "ruleId": finding.rule,
         "level": _LEVELS[finding.severity],
@@ -53,4 +53,9 @@ def _result(finding: Finding) -> dict[str, Any]:
 
 def _uri(path: str) -> str:
     """Return a path as SARIF wants it: absolute ones with their scheme, relative ones quoted."""
-    return Path(path).as_uri() if os.path.isabs(path) else quote(path)
+    return Path(path).as_uri() if os.path.isabs(path) else quote(os.fsencode(path))
+
+
+def _text(name: str) -> str:
+    """Return a name that any reader of JSON takes: a file's name may hold bytes that are no text."""
+    return os.fsencode(name).decode("utf-8", "replace")

@@ -89,13 +89,21 @@ def _function(chunk: bytes) -> Listing:
         values = json.loads(chunk)
         address, listing = values["start"], Listing(values["function-name"])
         for entry in values["sass-instructions"]:
-            listing.instructions.append(
-                Instruction(address, entry.get("predicate", ""), entry["opcode"], entry.get("operands", ""))
-            )
+            predicate, opcode, operands = entry.get("predicate", ""), entry["opcode"], entry.get("operands", "")
+            if predicate == "PR":
+                # An operand that the JSON shows as the predicate (13.5): the text has it in its place.
+                predicate, operands = "", _with_all_predicates(opcode, operands)
+            listing.instructions.append(Instruction(address, predicate, opcode, operands))
             address += INSTRUCTION_BYTES
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CubinError(f"nvdisasm printed JSON of another form: {error!r}") from None
     return listing
+
+
+def _with_all_predicates(opcode: str, operands: str) -> str:
+    """Put PR, all predicates together, where it belongs: first in R2P, second in P2R."""
+    first, _, rest = operands.partition(",")
+    return f"PR,{operands}" if opcode.startswith("R2P") else f"{first},PR,{rest}"
 
 
 def _from_text(output: bytes) -> Iterator[Listing]:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _WHEELS = {"nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 #: Where the wheels of CUDA 13 and of CUDA 12 keep their programs, below site-packages.
 _WHEEL_FOLDERS = ("nvidia/cu13/bin", "nvidia/cuda_nvdisasm/bin", "nvidia/cuda_cuobjdump/bin")
-#: Seconds after which a tool counts as hanging; a file of 5 MB takes it six.
-TIMEOUT = float(os.environ.get("IKET_TOOL_TIMEOUT", "300"))
+#: Seconds after which a tool counts as hanging: at least, and for each megabyte of its file, which takes it about one.
+_PATIENCE, _PATIENCE_PER_MB = 60.0, 30.0
 _CHUNK = 1 << 16
 
 
@@ -74,6 +74,19 @@ def _in_toolkits(name: str) -> str | None:
     return next((path for path in paths if os.access(path, os.X_OK)), None)
 
 
+def _patience(path: str) -> float:
+    """Return after how many seconds a tool that reads a file counts as hanging."""
+    named = os.environ.get("IKET_TOOL_TIMEOUT")
+    try:
+        size = os.path.getsize(path)
+    except OSError:
+        size = 0
+    try:
+        return float(named) if named else _PATIENCE + _PATIENCE_PER_MB * size / 1e6
+    except ValueError:
+        raise _fault(f"IKET_TOOL_TIMEOUT is no number of seconds: {named}") from None
+
+
 class RunningTool:
     """A tool that was started; what it prints can be read while it works.
 
@@ -85,7 +98,8 @@ class RunningTool:
     def __init__(self, command: Sequence[str], folder: str | None = None) -> None:
         self.command = list(command)
         self._name = os.path.basename(self.command[0])
-        self._deadline = time.monotonic() + TIMEOUT
+        self.seconds = _patience(self.command[-1])
+        self._deadline = time.monotonic() + self.seconds
         self._complaints = bytearray()
         try:
             self._process = subprocess.Popen(
@@ -127,7 +141,7 @@ class RunningTool:
     def _give_up(self) -> NoReturn:
         self.stop()
         raise _fault(
-            f"{self._name} did not end within {TIMEOUT:.1f} s",
+            f"{self._name} did not end within {self.seconds:.1f} s",
             remedy="set IKET_TOOL_TIMEOUT to more seconds, or try another release of it",
         )
 

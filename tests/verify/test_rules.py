@@ -100,7 +100,6 @@ def test_a_planted_fault_is_found(rule):
         "id-range": {"undeclared-event", "unused-event"},
         "mixed-methods": {"id-range"},
         "tilelang-header": set(),
-        "name-not-utf8": {"undeclared-event"},
         "undeclared-event": set(),
         "bad-metadata": set(),
         "no-metadata": set(),

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Name the condition that an instruction tests, so that it is known again where the code tests it once more.
+
+A condition is named by the comparison that computes it and by where its operands come from.  The names see through what
+compilers do to one condition of the source: another comparison with the same outcome (`> 31`, `>= 32`), the opposite
+one, computing it anew from what never changes in a thread (its index, a kernel parameter), and keeping a predicate in a
+register over a call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .flow import Flow, split_operands
+from .sass import Instruction
+
+Condition = tuple[object, ...]
+
+_PREDICATE = re.compile(r"(!?)(U?P\d+)$")
+_SOURCE = re.compile(r"!?(U?[RP]\d+)$")
+_REGISTERS = re.compile(r"(?<![\w.])U?[RP]\d+")
+_FROM_LANES = ("LOP3", "ISETP", "PLOP3", "SEL", "MOV", "IMAD.MOV", "ULOP3", "VOTE", "R2UR")
+#: What has one value in a thread as long as its kernel runs.
+_FIXED_REGISTER = re.compile(r"^SR_(TID|CTAID|NTID|NCTAID|LANEID|CgaCtaId)\b")
+_CONSTANT = re.compile(r"^c\[0x[0-9a-f]+\]\[0x[0-9a-f]+\]$")
+_LOADS_CONSTANT = ("LDC", "ULDC", "LDCU", "MOV", "UMOV")
+#: The results of these depend on their operands and on nothing else.
+_PURE = ("SHF", "USHF", "LOP3", "ULOP3", "IADD3", "UIADD3", "VIADD", "UVIADD", "IMAD", "UIMAD", "LEA", "ULEA", "MOV")
+_PURE_COPIES = ("UMOV", "R2UR")
+_NON_ZERO = re.compile(r"^ISETP\.(NE|EQ)(\.[US]32)?\.AND$")
+#: How far a value is followed before it counts as one of its own.
+_DEPTH = 6
+#: How many instructions may compute one condition.
+_MOST_DEFINITIONS = 4
+
+
+class Conditions:
+    """The conditions of a function.
+
+    Args:
+        flow: the function.
+    """
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+
+    def test(self, index: int) -> tuple[str, bool] | None:
+        """Return the predicate that an instruction tests and the value at which it acts."""
+        instruction = self.flow.instructions[index]
+        tests = [instruction.predicate.lstrip("@")] if instruction.predicate else []
+        if self.flow.targets(index)[0] and not instruction.opcode.startswith(("BRX", "JMX")):
+            tests += [part for part in split_operands(instruction.operands) if not part.startswith("0x")]
+        match = _PREDICATE.match(tests[0]) if len(tests) == 1 else None
+        return (match.group(2), match.group(1) == "") if match else None
+
+    def named(self, index: int) -> tuple[Condition, bool] | None:
+        """Return the condition that an instruction tests and the value of it at which it acts."""
+        test = self.test(index)
+        if test is None:
+            return None
+        found = self._named(test[0], index, 0)
+        return (found[0], found[1] is test[1]) if found else None
+
+    def _named(self, register: str, before: int, depth: int) -> tuple[Condition, bool] | None:
+        """Name what a predicate holds; the flag says whether it is the named condition or its opposite."""
+        definitions, entry = self.flow.reaching(register, before)
+        if entry or depth > _DEPTH or len(definitions) > _MOST_DEFINITIONS:
+            return None
+        names: set[tuple[Condition, bool] | None] = set()
+        for index in definitions:
+            kept = self._kept(register, index)
+            if kept is None:
+                names.add(self._comparison(register, index))
+            else:
+                found = self._named(kept[0], kept[2], depth + 1)
+                names.add((found[0], found[1] is kept[1]) if found else None)
+        # A loop computes the same before it and again in it.
+        return names.pop() if len(names) == 1 else None
+
+    def constant(self, index: int) -> bool | None:
+        """Return what an instruction sets its predicate to, where that is a constant."""
+        instruction = self.flow.instructions[index]
+        operands = list(split_operands(instruction.operands))
+        table = _literal(operands[5]) if len(operands) == 7 else None
+        if instruction.opcode not in ("PLOP3.LUT", "UPLOP3.LUT") or instruction.predicate or table is None:
+            return None
+        inputs = ["".join(part.split("U")) for part in operands[2:5]]
+        if not {"PT", "!PT"}.issuperset(inputs):
+            return None
+        return bool(table >> int("".join("1" if part == "PT" else "0" for part in inputs), 2) & 1)
+
+    def from_lane_mask(self, register: str, before: int) -> bool:
+        """Follow what a register may hold back to where it comes from; say whether that is the lane mask."""
+        seen: set[int] = set()
+        work = [(register, before)]
+        while work:
+            name, at = work.pop()
+            definitions, _ = self.flow.reaching(name, at)
+            for index in definitions - seen:
+                seen.add(index)
+                instruction = self.flow.instructions[index]
+                if "SR_LTMASK" in instruction.operands:
+                    return True
+                if (kept := self._kept(name, index)) is not None:
+                    work.append((kept[0], kept[2]))
+                elif instruction.opcode.startswith(_FROM_LANES):
+                    sources = list(split_operands(instruction.operands))[1:]
+                    found = (_SOURCE.match(source.removesuffix(".reuse")) for source in sources)
+                    work += [(match.group(1), index) for match in found if match is not None]
+        return False
+
+    # --- Predicates that are kept in registers ----------------------------------------------------------------
+
+    def _definition(self, register: str, before: int) -> int | None:
+        """Return the one instruction whose result a register holds."""
+        definitions, entry = self.flow.reaching(register, before)
+        return next(iter(definitions)) if len(definitions) == 1 and not entry else None
+
+    def _kept(self, register: str, index: int) -> tuple[str, bool, int] | None:
+        """Where an instruction takes a predicate back out of a register, say what was put there.
+
+        Returns:
+            The predicate, whether it comes back as it was, and the instruction that put it there.
+        """
+        instruction = self.flow.instructions[index]
+        operands = list(split_operands(instruction.operands))
+        if instruction.predicate or len(operands) < 3:
+            return None
+        same = True
+        if instruction.opcode == "R2P":
+            source, bit = operands[1], int(register[1:])
+        elif _NON_ZERO.match(instruction.opcode) and operands[0] == register and operands[3:] == ["RZ", "PT"]:
+            source, bit, same = operands[2], -1, ".NE" in instruction.opcode
+        elif instruction.opcode == "LOP3.LUT" and operands[:2] == [register, "RZ"] and operands[4:6] == ["RZ", "0xc0"]:
+            source, mask = operands[2], _literal(operands[3])
+            if mask is None or mask.bit_count() != 1:
+                return None
+            bit = mask.bit_length() - 1
+        else:
+            return None
+        return self._put(source.removesuffix(".reuse"), bit, same, index)
+
+    def _put(self, source: str, bit: int, same: bool, before: int) -> tuple[str, bool, int] | None:
+        """Find the P2R that put a predicate into a bit of a register; -1 is any bit, of one alone."""
+        if _SOURCE.match(source) is None or (definition := self._definition(source, before)) is None:
+            return None
+        instruction = self.flow.instructions[definition]
+        operands = list(split_operands(instruction.operands))
+        mask = _literal(operands[3]) if instruction.opcode == "P2R" and len(operands) == 4 else None
+        if mask is None or instruction.predicate or operands[1] != "PR":
+            return None
+        if bit < 0:
+            if mask.bit_count() != 1 or operands[2] != "RZ":
+                return None
+            bit = mask.bit_length() - 1
+        return (f"P{bit}", same, definition) if mask >> bit & 1 else None
+
+    # --- Comparisons ------------------------------------------------------------------------------------------
+
+    def _comparison(self, register: str, index: int) -> tuple[Condition, bool]:
+        """Name what computes a predicate; the flag says whether the predicate is that condition or its opposite."""
+        instruction = self.flow.instructions[index]
+        operands = list(split_operands(instruction.operands))
+        parts = _without_unit(instruction.opcode).split(".")
+        plain = operands[:2] in ([register, "PT"], [register, "UPT"]) and operands[4:] in (["PT"], ["UPT"])
+        if parts[0] == "ISETP" and parts[-1] == "AND" and plain and not instruction.predicate:
+            left, right = (self._origin(operand, index, 0) for operand in operands[2:4])
+            named = _ordered(parts[1], "U32" in parts, left, right)
+            if named is not None:
+                return named
+        position = operands.index(register) if register in operands else 0
+        sources = tuple(self._origin(operand, index, 0) for operand in operands[1:])
+        return (instruction.opcode, instruction.predicate, position, sources), True
+
+    def _origin(self, operand: str, at: int, depth: int) -> object:
+        """Name what an operand holds: by its registers' definitions, or wholly where those never change."""
+        operand = operand.removesuffix(".reuse")
+        literal = 0 if operand in ("RZ", "URZ") else _literal(operand)
+        if literal is not None:
+            return ("literal", literal)
+        registers = _REGISTERS.findall(operand)
+        return (
+            _REGISTERS.sub("_", operand),
+            tuple(self._register(register, at, depth) for register in registers),
+        )
+
+    def _register(self, register: str, at: int, depth: int) -> object:
+        definitions, entry = self.flow.reaching(register, at)
+        if len(definitions) == 1 and not entry and depth < _DEPTH:
+            (definition,) = definitions
+            fixed = self._fixed(self.flow.instructions[definition], register, definition, depth)
+            if fixed is not None:
+                return fixed
+        return ("results", definitions_key(definitions), entry)
+
+    def _fixed(self, instruction: Instruction, register: str, index: int, depth: int) -> object:
+        """Name a value that is the same wherever it is computed; None where it is none."""
+        operands = list(split_operands(instruction.operands))
+        stem = instruction.opcode.split(".", 1)[0]
+        if instruction.predicate or len(operands) < 2 or operands[0] != register:
+            return None
+        if stem in ("S2R", "S2UR") and _FIXED_REGISTER.match(operands[1]):
+            return ("fixed", operands[1])
+        if instruction.opcode in _LOADS_CONSTANT and len(operands) == 2 and _CONSTANT.match(operands[1]):
+            return ("fixed", operands[1])
+        if stem not in _PURE + _PURE_COPIES:
+            return None
+        sources = tuple(self._origin(operand, index, depth + 1) for operand in operands[1:])
+        if any(True for source in sources for _ in definitions_in(source)):
+            return None
+        return sources[0] if stem in _PURE_COPIES else ("fixed", _without_unit(instruction.opcode), sources)
+
+
+def definitions_key(definitions: set[int]) -> tuple[int, ...]:
+    """Return instructions in a fixed order, so that equal sets are equal names."""
+    return tuple(sorted(definitions))
+
+
+def definitions_in(name: object) -> Iterator[int]:
+    """Return the instructions on whose results a condition depends."""
+    if isinstance(name, tuple):
+        if len(name) == 3 and name[0] == "results":
+            yield from name[1]
+        else:
+            for part in name:
+                yield from definitions_in(part)
+
+
+def _ordered(comparison: str, unsigned: bool, left: object, right: object) -> tuple[Condition, bool] | None:
+    """Write a comparison as `less` or `equal`; the flag says whether it is that or its opposite."""
+    if comparison in ("EQ", "NE"):
+        return ("equal", left, right), comparison == "EQ"
+    if comparison not in ("LT", "LE", "GT", "GE"):
+        return None
+    same = comparison in ("LT", "LE")
+    if comparison in ("LE", "GT"):
+        if not (isinstance(right, tuple) and right[0] == "literal"):
+            left, right, same = right, left, not same
+        else:
+            right = ("literal", right[1] + 1)
+    if unsigned and right == ("literal", 1):
+        return ("equal", left, ("literal", 0)), same
+    return ("less", unsigned, left, right), same
+
+
+def _without_unit(opcode: str) -> str:
+    """Return an opcode without the letter of the uniform unit, which computes the same."""
+    return opcode[1:] if opcode.startswith(("UISETP", "USHF", "ULOP3", "UIADD3", "UVIADD", "UIMAD", "ULEA")) else opcode
+
+
+def _literal(text: str) -> int | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
