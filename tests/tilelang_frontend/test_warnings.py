@@ -267,12 +267,15 @@ def test_a_payload_that_is_not_recorded_is_nothing_to_warn_of():
 
 
 def test_what_holds_for_many_annotations_is_said_once_with_their_lines():
+    def several():
+        for name in ["two", "three", "four", "five", "six"]:
+            iket.mark(name, color=2)
+
     @T.prim_func
     def kernel(A: T.Tensor((128,), T.float32)):
         with T.Kernel(1, threads=128) as _:
             iket.mark("one", color=1)
-            for name in ["two", "three", "four", "five", "six"]:
-                iket.mark(name, color=2)
+            several()
             A[0] = T.float32(1)
 
     with pytest.warns(iket.IketWarning) as caught, iket.session() as session:
