@@ -43,6 +43,11 @@ class Session:
     ) -> None:
         if pre_hopper is not None and pre_hopper not in PRE_HOPPER:
             raise OptionError(f"unknown pre_hopper {pre_hopper!r}", remedy=f"choose one of {', '.join(PRE_HOPPER)}")
+        if on_source is not None and not callable(on_source):
+            raise OptionError(
+                f"on_source is {type(on_source).__name__}, which can not be called",
+                remedy="give a function of a record",
+            )
         self._reset_events, self._override, self._disable_on_exit = reset_events, override, disable_on_exit
         self._output_dir, self._runtime_payloads, self._disable_cache = output_dir, runtime_payloads, disable_cache
         self._chain, self._verify, self._on_source = chain, verify, on_source
@@ -168,7 +173,7 @@ def session(
     Raises:
         SessionError: on entering: the session is active already, or a callback is registered and `override` is False.
         TileLangError: on entering: this release of TileLang can not be watched.
-        OptionError: an option is unknown.
+        OptionError: an option is unknown, or `on_source` can not be called.
         VerificationError: on compiling, with `verify`.
     """
     return Session(

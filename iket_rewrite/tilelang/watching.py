@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from ..capturing import keeping
 from ..errors import MetadataError
 from ..rewriting.annotation import SourcePosition
 from ..rewriting.readback import read_events
@@ -80,6 +81,8 @@ def _from_cache(original: Any, cache: Any, *arguments: Any, **options: Any) -> A
     kernel = original(cache, *arguments, **options)
     if not scopes:
         return kernel
+    # A kernel that a later capture meets must stay loaded from then on.
+    keeping.note(kernel)
     records = _compiled_here(scopes[-1], before)
     if records:
         _tell_of_lost(kernel, records)

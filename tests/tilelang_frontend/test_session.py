@@ -483,3 +483,8 @@ def test_below_hopper_the_documented_form_can_be_asked_for():
 def test_from_hopper_on_nothing_is_warned_of(arch):
     with iket.session():
         lower(kernels.small(), arch)
+
+
+def test_what_can_not_be_called_is_refused_before_anything_is_compiled():
+    with pytest.raises(iket_rewrite.IketError, match="on_source is int"):
+        iket.session(on_source=5)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import gc
 import linecache
+import weakref
 
 import pytest
 import tilelang
@@ -13,6 +15,7 @@ from tilelang_frontend import kernels
 from tilelang_frontend.support import lower, target
 
 from iket_rewrite import tilelang as iket
+from iket_rewrite.capturing import keeping
 
 #: With it a compiler takes annotations that nobody rewrote, and does nothing for them.
 WITHOUT_EVENTS = ["-DIKET_EVENT(...)=((void)0)"]
@@ -284,3 +287,17 @@ def test_what_holds_for_many_annotations_is_said_once_with_their_lines():
     assert str(warning.message).count(f"{__file__}:") == 2
     assert warning.filename == __file__
     assert [notice.slug for notice in session.kernels[0].warnings] == ["mark-color"] * 6
+
+
+# --- Captures in the process -----------------------------------------------------------------------------------------
+
+
+def test_a_kernel_that_a_capture_may_meet_is_told_to_stay_loaded():
+    with iket.session():
+        kernel = compile_(kernels.small())
+    kept = weakref.ref(kernel)
+    keeping.begin()
+    del kernel
+    keeping.end()
+    gc.collect()
+    assert kept() is not None
