@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         ToolError,
         TraceError,
     )
+    from .linting.core import lint
+    from .linting.finding import LintFinding
     from .rewriting.core import Rewrite, rewrite, strip
     from .rewriting.event import Event
     from .rewriting.plan import Plan, Site
@@ -67,6 +69,8 @@ _HOMES = {
     "capturing.in_process": ("capture", "Captured"),
     "capturing.results": ("ProfileResult",),
     "capturing.workload": ("run",),
+    "linting.core": ("lint",),
+    "linting.finding": ("LintFinding",),
     "rewriting.core": ("rewrite", "strip", "Rewrite"),
     "rewriting.event": ("Event",),
     "rewriting.plan": ("Plan", "Site"),

@@ -21,13 +21,15 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 #: Rooms from the inside out: a module imports its own room and those before it, never one behind it.
-ROOMS = ["", "rewriting", "verification", "building", "tracing", "capturing", "tilelang", "tirx", "cli"]
+ROOMS = ["", "rewriting", "linting", "verification", "building", "tracing", "capturing", "tilelang", "tirx", "cli"]
 #: Which packages of others a module may use, beside the standard library; "" is every module.
 MAY_USE = {
     "jinja2": ["iket_rewrite.rewriting.render", "iket_rewrite.tracing.page_files"],
     "pycparser": ["iket_rewrite.rewriting.payloads", "iket_rewrite.rewriting.readback"],
     "msgspec": ["iket_rewrite.tracing", "iket_rewrite.tracing.export_chrome", "iket_rewrite.tracing.layout"],
     "perfetto": ["iket_rewrite.tracing.export_perfetto"],
+    "tree_sitter": ["iket_rewrite.linting.parsing"],
+    "tree_sitter_cuda": ["iket_rewrite.linting.parsing"],
 }
 #: What `import iket_rewrite` must not load: none of it is needed to start.
 HEAVY = [
@@ -44,6 +46,7 @@ HEAVY = [
     "rich",
     "typing",
     "dataclasses",
+    "tree_sitter",
 ]
 #: Packages that an extra brings: where it is not installed, what needs it can not be imported.
 EXTRAS = [

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions in one spelling, and what a path knows of them.
+
+A path that has taken `if (warp == 0)` takes it again, as long as nothing assigns to `warp`; a variable that was given
+a constant decides `if (open)` and `switch (state)`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ..rewriting.tokens import without_comments
+
+#: Blanks that part no words.
+_BLANK = re.compile(r"(?<!\w)\s+|\s+(?!\w)")
+_COMPARED = re.compile(r"([^<>=!&|]+)(==|!=|<=|>=|<|>)([^<>=!&|]+)\Z")
+_INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\Z")
+_CONSTANT = re.compile(r"(?:[\w:]*::\w+|k[A-Z]\w*|[A-Z][A-Z0-9_]*)\Z")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_TRUTHS = {"true": 1, "false": 0, "nullptr": 0, "NULL": 0}
+#: By operator: its opposite.
+_OPPOSITE = {"!=": "==", ">=": "<", "<=": ">"}
+
+Value = int | str
+#: What a path knows: by variable its constant, by condition (behind a question mark) its outcome.
+Facts = frozenset[tuple[str, Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition without its negation.
+
+    Attributes:
+        key: its one spelling.
+        left: what is compared, or the whole of it.
+        operator: ==, < or >, or "" for a value that is true or false by itself.
+        right: the constant that it is compared with, or None.
+    """
+
+    key: str
+    left: str
+    operator: str = ""
+    right: Value | None = None
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Return the names in it."""
+        return frozenset(_WORD.findall(self.key))
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition with the outcome that an edge needs; of several constants, one of which is taken, `among`.
+
+    Attributes:
+        condition: what is asked.
+        truth: the outcome.
+        among: for the default of a switch: the constants that are not it.
+    """
+
+    condition: Condition
+    truth: bool
+    among: tuple[Value, ...] = ()
+
+
+def constant(text: str, enumerators: frozenset[str]) -> Value | None:
+    """Return the value of a constant's text; an enumerator is told by its last name."""
+    text = text.strip()
+    while text.startswith("(") and text.endswith(")"):
+        text = text[1:-1].strip()
+    if _INTEGER.match(text):
+        digits = text.rstrip("uUlL")
+        # A leading zero makes it octal in C++, and an error in Python.
+        return int(digits, 0) if not digits.lstrip("-").startswith("0") or "x" in digits.lower() else int(digits, 8)
+    if text in _TRUTHS:
+        return _TRUTHS[text]
+    if _CONSTANT.match(text) or text in enumerators:
+        return text.rpartition("::")[2]
+    return None
+
+
+def read(text: str, enumerators: frozenset[str]) -> tuple[Condition, bool]:
+    """Return the condition that a text spells, and whether the text means it or its opposite."""
+    text = _unwrapped(_BLANK.sub("", without_comments(text)))
+    truth = True
+    while text.startswith("!") and not text.startswith("!="):
+        text, truth = _unwrapped(text[1:]), not truth
+    found = _COMPARED.match(text)
+    if found is None:
+        return Condition(text, text), truth
+    left, operator, right = map(_unwrapped, found.groups())
+    if operator in _OPPOSITE:
+        operator, truth = _OPPOSITE[operator], not truth
+    value = constant(right, enumerators)
+    if value is None and (value := constant(left, enumerators)) is not None:
+        left, right = right, left
+        operator = {"<": ">", ">": "<"}.get(operator, operator)
+    if value is None and operator == ">":
+        left, operator, right = right, "<", left
+    if value is None and operator == "==" and right < left:
+        left, right = right, left
+    return Condition(f"{left}{operator}{right if value is None else value}", left, operator, value), truth
+
+
+def _unwrapped(text: str) -> str:
+    """Take off parentheses around the whole."""
+    while text.startswith("(") and text.endswith(")"):
+        depth = 0
+        for index, char in enumerate(text):
+            depth += (char == "(") - (char == ")")
+            if not depth and index < len(text) - 1:
+                return text
+        text = text[1:-1].strip()
+    return text
+
+
+_COMPARE: Mapping[str, Callable[[int, int], bool]] = {
+    "==": lambda left, right: left == right,
+    "<": lambda left, right: left < right,
+    ">": lambda left, right: left > right,
+}
+
+
+def outcome(condition: Condition, facts: Mapping[str, Value]) -> bool | None:
+    """Return the outcome of a condition on a path, or None where the path does not know."""
+    literal = constant(condition.left, frozenset()) if not condition.operator else None
+    if isinstance(literal, int):
+        return bool(literal)
+    told = facts.get(f"?{condition.key}")
+    if told is not None:
+        return bool(told)
+    value = facts.get(condition.left)
+    if value is None:
+        return None
+    if not condition.operator:
+        return bool(value) if isinstance(value, int) else None
+    if condition.right is None:
+        return None
+    if condition.operator == "==" and isinstance(value, str) == isinstance(condition.right, str):
+        return value == condition.right
+    if isinstance(value, int) and isinstance(condition.right, int):
+        return _COMPARE[condition.operator](value, condition.right)
+    return None
+
+
+def taken(guard: Guard, facts: Facts, tracked: frozenset[str]) -> Facts | None:
+    """Return what a path knows once it has taken the edge of a guard, or None where it can not take it."""
+    known = dict(facts)
+    if guard.among:
+        value = known.get(guard.condition.left)
+        comparable = value is not None and any(type(one) is type(value) for one in guard.among)
+        return None if comparable and value in guard.among else facts
+    told = outcome(guard.condition, known)
+    if told is not None:
+        return facts if told is guard.truth else None
+    condition = guard.condition
+    if condition.key in tracked:
+        known[f"?{condition.key}"] = guard.truth
+    if condition.left in tracked:
+        if condition.operator == "==" and guard.truth and condition.right is not None:
+            known[condition.left] = condition.right
+        elif not condition.operator and not guard.truth:
+            known[condition.left] = 0
+    return frozenset(known.items())
+
+
+def forget(facts: Facts, name: str, words: Callable[[str], frozenset[str]]) -> Facts:
+    """Return what a path knows once a variable has changed."""
+    return frozenset((key, value) for key, value in facts if name not in words(key))
+
+
+def words_of(key: str) -> frozenset[str]:
+    """Return the names in the key of a fact."""
+    return frozenset(_WORD.findall(key))

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build the graph of a function from its syntax tree: expressions and conditions, and what they do in order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from ..rewriting.annotation import SiteKind
+from .asynchronous import of_assembly
+from .conditions import Condition, Guard, constant, outcome, read
+from .flow import Around, Enclosing, Step, StepKind, Undecided
+from .lanes import Lanes
+from .parsing import Node, descend
+from .sites import Site
+from .steps import Ends, Steps
+
+_NAME = re.compile(r"[A-Za-z_]\w*\Z")
+_LAST_WORD = re.compile(r"([A-Za-z_]\w*)\s*(?:<[\s\S]*>)?\s*\Z")
+#: Functions that end the thread, or say that nothing gets there.
+STOPS = frozenset(["__trap", "__builtin_trap", "__builtin_unreachable", "__nv_unreachable", "abort", "__exit", "exit"])
+_EXIT_ASM = re.compile(r"\b(?:exit|trap)\s*;")
+_DEEPEST = 40
+#: What does nothing beside what stands in it.
+_TRANSPARENT = ("parenthesized_expression", "cast_expression", "argument_list", "fold_expression")
+
+
+class Expressions(Steps):
+    """The part of a build that knows expressions."""
+
+    # --- Expressions ----------------------------------------------------------------------------------------
+
+    def _expression(self, node: Node) -> None:
+        """Add what an expression or a declaration does."""
+        node = _inner(node)
+        self.nesting += 1
+        if self.nesting > _DEEPEST:
+            raise Undecided("an expression with annotations nests too deep")
+        if node.type == "comma_expression":
+            for part in _operands(node):
+                self._expression(part)
+        elif (site := self.reading.site_at(node.start_byte)) is not None and node.type == "number_literal":
+            self._site(site)
+        elif self.reading.holds_site(node):
+            self._around_sites(node)
+        else:
+            self._does(node)
+        self.nesting -= 1
+
+    def _around_sites(self, node: Node) -> None:
+        """Add an expression in which sites stand."""
+        if node.type == "conditional_expression":
+            condition = _inner(node.child_by_field_name("condition"))
+            enclosing = self._enclosing(condition)
+            taken, left = self.condition(condition)
+            behind: Ends = []
+            for ends, field_name, truth in ((taken, "consequence", True), (left, "alternative", False)):
+                self.ends = ends
+                arm = node.child_by_field_name(field_name)
+                before = self.around
+                under = replace(enclosing, truth=enclosing.truth is truth)
+                self.around = Around((*before.conditions, under), before.copies)
+                if arm is not None:
+                    self._expression(arm)
+                self.around = before
+                behind += self.ends
+            self.ends = behind
+        elif node.type == "binary_expression" and _operator(node) in ("&&", "||"):
+            taken, left = self.condition(node)
+            self.ends = taken + left
+        elif node.type == "lambda_expression":
+            self._add(Step(StepKind.WORK, node.start_byte))
+        elif node.named_children:
+            for child in node.named_children:
+                if child.type not in ("type_identifier", "primitive_type"):
+                    self._expression(child)
+            if node.type not in _TRANSPARENT:
+                self._add(Step(StepKind.WORK, node.start_byte))
+                self._learn(node)
+
+    def _site(self, site: Site) -> None:
+        for point in site.points:
+            self.flow.around.setdefault(point, self.around)
+            if not site.plain:
+                raise Undecided(f"the macro of {point.label if point.name else 'a pop'} branches around it")
+            if point.worked:
+                self._add(Step(StepKind.WORK, point.start))
+            self._add(Step(StepKind.POINT, point.start, point))
+            if point.kind is SiteKind.SCOPE:
+                self.opened(point)
+
+    def _does(self, node: Node, *, certain: bool = True) -> None:
+        """Add the steps of an expression without sites, or of a statement whose parts may not all be executed."""
+        if not node.named_children and node.type in ("number_literal", "identifier", "true", "false", "comment"):
+            if node.start_byte in self.reading.assembly:
+                self._assembly(node)
+            return
+        self._add(Step(StepKind.WORK, node.start_byte))
+        for one in descend(node):
+            if one.type == "number_literal" and one.start_byte in self.reading.assembly:
+                self._assembly(one)
+            elif one.type == "call_expression":
+                self._call(one)
+            else:
+                self._learn(one, certain=certain)
+
+    def ends_thread(self, node: Node) -> bool:
+        """Say whether a number stands for inline assembly that ends the thread."""
+        end = self.reading.assembly.get(node.start_byte)
+        return end is not None and _EXIT_ASM.search(self.reading.original, node.start_byte, end) is not None
+
+    def called(self, node: Node) -> str:
+        """Return the last name of what a call calls, or ""."""
+        function = node.child_by_field_name("function")
+        found = _LAST_WORD.search(self.text_of(function)) if function is not None else None
+        return found.group(1) if found is not None else ""
+
+    def _assembly(self, node: Node) -> None:
+        text = self.reading.original[node.start_byte : self.reading.assembly[node.start_byte]]
+        issues, waits = of_assembly(text)
+        self._add(Step(StepKind.WORK, node.start_byte))
+        if waits:
+            self._add(Step(StepKind.WAIT, node.start_byte))
+        elif issues:
+            self._add(Step(StepKind.ISSUE, node.start_byte))
+        if self.ends_thread(node):
+            self.ends = []
+
+    def _call(self, node: Node) -> None:
+        name = self.called(node)
+        if name in STOPS:
+            self.ends = []
+            return
+        issues, waits = self.reading.helpers.of_call(name)
+        if waits:
+            self._add(Step(StepKind.WAIT, node.start_byte))
+        elif issues:
+            self._add(Step(StepKind.ISSUE, node.start_byte))
+        if name in self.reading.effects:
+            self._add(Step(StepKind.CALL, node.start_byte, name=name))
+
+    def _learn(self, node: Node, *, certain: bool = True) -> None:
+        """Note which variable an assignment, a declaration or an increment changes, and to what."""
+        if node.type == "assignment_expression":
+            target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+            plain = _operator(node) == "="
+        elif node.type == "init_declarator":
+            target, value, plain = node.child_by_field_name("declarator"), node.child_by_field_name("value"), True
+        elif node.type == "update_expression":
+            target, value, plain = node.child_by_field_name("argument"), None, False
+        else:
+            return
+        if target is None:
+            return
+        name = re.split(r"[.\[\-(]", self.text_of(target).lstrip("*&( "))[0].strip()
+        if not _NAME.match(name):
+            return
+        text = self.text_of(value).strip("{}") if value is not None else ""
+        number = constant(text, self.reading.enumerators) if plain and text and certain else None
+        if value is not None and plain:
+            self.flow.variables.learn(name, text)
+        if number is not None:
+            self.flow.constants.add(name)
+        self._add(Step(StepKind.ASSIGN, node.start_byte, name=name, value=number))
+
+    # --- Conditions -----------------------------------------------------------------------------------------
+
+    def read_condition(self, node: Node) -> tuple[Condition, bool]:
+        """Return the condition that a node spells, and whether it means it or its opposite."""
+        return read(self.text_of(node), self.reading.enumerators)
+
+    def _enclosing(self, node: Node) -> Enclosing:
+        condition, truth = self.read_condition(node)
+        return Enclosing(condition.key, truth, self._lanes(node), node.start_byte)
+
+    def _lanes(self, node: Node) -> Lanes:
+        """Return what a condition has to do with lanes; one part that is elected elects the whole."""
+        node = _inner(node)
+        if node.type == "binary_expression" and _operator(node) == "&&":
+            parts = [self._lanes(part) for part in node.named_children]
+            if Lanes.ELECTED in parts and all(part in (Lanes.ELECTED, Lanes.UNIFORM) for part in parts):
+                return Lanes.ELECTED if Lanes.UNIFORM not in parts else Lanes.VARYING
+        condition, _ = self.read_condition(node)
+        return self.flow.variables.judge(condition.key)
+
+    def condition(self, node: Node) -> tuple[Ends, Ends]:
+        """Add a condition; return the ends where it holds and those where it does not."""
+        node = _inner(node)
+        self.nesting += 1
+        if self.nesting > _DEEPEST:
+            raise Undecided("a condition nests too deep")
+        result = self._parts(node)
+        self.nesting -= 1
+        return result
+
+    def _parts(self, node: Node) -> tuple[Ends, Ends]:
+        operator = _operator(node)
+        if node.type == "unary_expression" and operator == "!":
+            taken, left = self.condition(node.child_by_field_name("argument"))
+            return left, taken
+        if node.type == "binary_expression" and operator in ("&&", "||"):
+            first, second = node.child_by_field_name("left"), node.child_by_field_name("right")
+            taken, left = self.condition(first)
+            self.ends = taken if operator == "&&" else left
+            more_taken, more_left = self.condition(second)
+            return (more_taken, left + more_left) if operator == "&&" else (taken + more_taken, more_left)
+        self._expression(node)
+        asked, truth = self.read_condition(node)
+        known = outcome(asked, {})
+        if known is not None:
+            ends = self.ends
+            return (ends, []) if known is truth else ([], ends)
+        self.flow.conditions.append(asked)
+        start = self.ends
+        return self._guarded(start, Guard(asked, truth)), self._guarded(start, Guard(asked, not truth))
+
+
+def _operator(node: Node) -> str:
+    operator = node.child_by_field_name("operator")
+    return operator.type if operator is not None else ""
+
+
+def _inner(node: Node) -> Node:
+    """Return what stands between parentheses, however many."""
+    while node.type in ("parenthesized_expression", "condition_clause") and node.named_child_count == 1:
+        node = node.named_children[0]
+    return node
+
+
+def _operands(node: Node) -> list[Node]:
+    """Return the operands of a chain of commas, in order."""
+    result: list[Node] = []
+    while node.type == "comma_expression":
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        result.append(right)
+        node = left
+    return [node, *reversed(result)]

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an expression's value has to do with lanes: the same for a warp, different between its lanes, or one lane's.
+
+Text decides, by a few certain rules; whatever they do not know counts as uniform, because a rule that is silent costs
+less than one that cries wolf.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterable
+
+
+class Lanes(enum.Enum):
+    """How a value or a condition behaves over the lanes of a warp."""
+
+    UNIFORM = "uniform"
+    #: It differs between lanes.
+    VARYING = "varying"
+    #: The number of the lane itself.
+    NUMBER = "number"
+    #: A condition that holds for one lane.
+    ELECTED = "elected"
+
+
+_LANE_NAMES = re.compile(r"\b(?:lane|laneId|laneid|lane_id|laneIdx|lane_idx|kLane)\b")
+_THREAD_NAMES = re.compile(r"\bthreadIdx\s*\.\s*x\b|\bthread_rank\s*\(\s*\)")
+_ELECTION = re.compile(r"\b\w*elect(?:_one|ed|_sync)?\w*(?:<[\w\s]*>)?\s*\(|\bis_elected\b|\belected\b")
+#: Their value is one for the whole warp.
+_GATHERING = re.compile(
+    r"\b(?:__shfl_sync|__ballot_sync|__any_sync|__all_sync|__uni_sync|__reduce_\w+_sync|__syncthreads_\w+|__popc"
+    r"|__activemask|meta_group_rank|num_threads|size|sizeof)(?:<[\w\s,:]*>)?\s*\Z"
+)
+_CAST = re.compile(r"\b(?:static_cast|reinterpret_cast|const_cast)\s*<[^<>()]*>\s*(?=\()")
+_TYPE_CAST = re.compile(
+    r"\(\s*(?:const\s+)?(?:unsigned|signed|int|long|short|char|float|double|bool|u?int\d+_t|uint"
+    r"|size_t|std::size_t)(?:\s+(?:int|long))?\s*\)"
+)
+_INNER = re.compile(r"(\b[\w:.>-]*(?:<[\w\s,:]*>)?\s*)?([(\[])([^()\[\]]*)[)\]]")
+_WARP_SIZE = r"(?:32[uU]?[lL]*|warpSize|WARP_?SIZE|kWarp_?[Ss]ize|WARP_THREADS|kWarpThreads)"
+_PER_WARP = re.compile(rf"\b[NV]_(?:\s*%\s*\w+)?\s*(?:/\s*{_WARP_SIZE}|>>\s*5[uU]?)\b")
+_IN_WARP = re.compile(rf"\b[NV]_\s*(?:%\s*{_WARP_SIZE}|&\s*(?:31[uU]?|0[xX]1[fF][uU]?))(?!\w)")
+_BOUND = re.compile(r"\bV_\s*(<=|>=|<|>)\s*(\d+)[uU]?[lL]*(?!\w)")
+_WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+#: A variable's name: not a member's.
+_VARIABLE = re.compile(r"(?<![.\w])(?<!->)(?<!::)[A-Za-z_]\w*")
+_ONE_LANE = re.compile(r"\s*(?:N_\s*==\s*\w+|\w+\s*==\s*N_|!\s*N_|E_)\s*\Z")
+_LONGEST = 4096
+
+
+class Variables:
+    """What is known of the variables of one function."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Lanes] = {}
+
+    def learn(self, name: str, value: str) -> None:
+        """Note that a variable is given a value; the first one counts."""
+        if name not in self.known:
+            self.known[name] = self.judge(value)
+
+    def judge(self, text: str) -> Lanes:
+        """Return how the value of an expression behaves."""
+        return _told(self._reduced(text))
+
+    def _reduced(self, text: str) -> str:
+        if len(text) > _LONGEST:
+            return ""
+        text = _ELECTION.sub(lambda match: "E_" + ("(" if match.group().endswith("(") else ""), text)
+        text = _VARIABLE.sub(self._word, _LANE_NAMES.sub(self._lane, _THREAD_NAMES.sub("V_", text)))
+        text = _CAST.sub("", _TYPE_CAST.sub("", text))
+        while (found := _INNER.search(text)) is not None:
+            text = text[: found.start()] + self._folded(*found.groups()) + text[found.end() :]
+        return _settled(text)
+
+    def _lane(self, match: re.Match[str]) -> str:
+        return match.group() if match.group() in self.known else "N_"
+
+    def _word(self, match: re.Match[str]) -> str:
+        known = self.known.get(match.group())
+        return {Lanes.VARYING: "V_", Lanes.NUMBER: "N_", Lanes.ELECTED: "E_"}.get(known, match.group())  # type: ignore[arg-type]
+
+    def _folded(self, callee: str | None, bracket: str, inner: str) -> str:
+        """Return what stands for a bracket and what calls or indexes with it."""
+        head = (callee or "").strip()
+        if head.rpartition("::")[2] == "E_":
+            return "E_"
+        if bracket == "(" and head and _GATHERING.search(head):
+            return " u_ "
+        inner = _settled(inner)
+        told = _told(inner)
+        if not head or head in ("return", "if", "while"):
+            return {Lanes.NUMBER: " N_ ", Lanes.VARYING: " V_ ", Lanes.ELECTED: " E_ "}.get(told, " u_ ")
+        mixed = any(word in ("V_", "N_") for word in _WORD.findall(f"{inner} {head}"))
+        return " V_ " if mixed else " u_ "
+
+
+def _settled(text: str) -> str:
+    """Replace what is known to be the number of the lane, or uniform over the warp."""
+    text = _PER_WARP.sub(" u_ ", text)
+    text = _IN_WARP.sub(" N_ ", text)
+    return _BOUND.sub(_bounded, text)
+
+
+def _bounded(match: re.Match[str]) -> str:
+    bound = int(match.group(2)) + (match.group(1) in ("<=", ">"))
+    return " u_ " if bound % 32 == 0 else match.group()
+
+
+def _told(text: str) -> Lanes:
+    if _ONE_LANE.match(text):
+        return Lanes.ELECTED
+    words: Iterable[str] = _WORD.findall(text)
+    held = {word for word in words if word in ("V_", "N_", "E_")}
+    if held == {"N_"} and text.strip() == "N_":
+        return Lanes.NUMBER
+    if "E_" in held and "V_" not in held and "N_" not in held:
+        return Lanes.ELECTED
+    return Lanes.VARYING if held else Lanes.UNIFORM

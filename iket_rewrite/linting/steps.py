@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build the graph of a function: what is known beforehand, and how steps are joined."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from .asynchronous import Helpers
+from .conditions import Guard
+from .flow import Around, Edge, Flow, Step, StepKind
+from .parsing import Node, holds
+from .sites import Point, Site
+
+#: Edges that lead on to whatever comes next: the step that each leaves, and its condition.
+Ends = list[tuple[int, Guard | None]]
+
+
+@dataclass(slots=True)
+class Reading:
+    """What is known before a function is read.
+
+    Attributes:
+        text: the masked text.
+        original: the text itself.
+        sites: the sites of the function, in order.
+        assembly: by the start of each inline assembly, its end.
+        helpers: the functions of the file that issue or wait.
+        effects: the functions of the file that leave ranges open or end some.
+        enumerators: names of constants.
+        copies: says of a loop how often `#pragma unroll` repeats its body.
+    """
+
+    text: str
+    original: str
+    sites: Sequence[Site]
+    assembly: dict[int, int]
+    helpers: Helpers
+    effects: frozenset[str]
+    enumerators: frozenset[str]
+    copies: Callable[[Node], int]
+    offsets: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.offsets = [site.start for site in self.sites]
+
+    def site_at(self, offset: int) -> Site | None:
+        """Return the site that starts there."""
+        index = bisect_left(self.offsets, offset)
+        return self.sites[index] if index < len(self.offsets) and self.offsets[index] == offset else None
+
+    def holds_site(self, node: Node) -> bool:
+        """Say whether a site stands in the node."""
+        return holds(self.offsets, node.start_byte, node.end_byte)
+
+
+class Steps:
+    """The graph so far, and the ends that lead on from here."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.flow = Flow()
+        self.ends: Ends = []
+        self.around = Around()
+        self.nesting = 0
+
+    def text_of(self, node: Node) -> str:
+        """Return the original text of a node."""
+        return self.reading.original[node.start_byte : node.end_byte]
+
+    def _add(self, step: Step) -> int:
+        """Add a step behind all ends; return its number."""
+        self.flow.steps.append(step)
+        number = len(self.flow.steps) - 1
+        self._connect(number)
+        self.ends = [(number, None)]
+        return number
+
+    def _connect(self, target: int) -> None:
+        for source, guard in self.ends:
+            self.flow.steps[source].edges.append(Edge(target, guard))
+        self.ends = []
+
+    def _guarded(self, ends: Ends, guard: Guard) -> Ends:
+        """Return ends under one more guard."""
+        result: Ends = []
+        for source, before in ends:
+            if before is None:
+                result.append((source, guard))
+            else:
+                self.flow.steps.append(Step(StepKind.JOIN))
+                number = len(self.flow.steps) - 1
+                self.flow.steps[source].edges.append(Edge(number, before))
+                result.append((number, guard))
+        return result
+
+    def opened(self, point: Point) -> None:
+        """Note a scoped range, whose end its block brings."""
+        raise NotImplementedError
