@@ -74,6 +74,7 @@ bench: $(VENV)/.test ## run the benchmarks that need no GPU
 	$(BIN)/python benchmarks/verify_speed/run.py
 	$(BIN)/python benchmarks/trace_speed/run.py
 	$(BIN)/python benchmarks/page_speed/run.py
+	$(BIN)/python benchmarks/nvcc_overhead/run.py
 
 bench-gpu: $(VENV)/.test ## run the benchmarks that need a GPU
 	$(BIN)/python benchmarks/capture_cost/run.py

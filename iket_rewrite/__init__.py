@@ -6,6 +6,9 @@ Public names are loaded when they are first used, so that importing the package 
 
 from __future__ import annotations
 
+#: Not asked of the installed metadata: reading that takes longer than rewriting a kernel.
+__version__ = "0.1.0"
+
 # Type checkers take this name for true; the module `typing` itself would double what importing the package costs.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,10 +100,6 @@ def include_dir() -> str:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("iket-rewrite")
     if name in _HOME_OF:
         import importlib
 

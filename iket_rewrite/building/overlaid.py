@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 
 from ..errors import OptionError
@@ -15,11 +13,11 @@ from ..rewriting.event import NOTHING_KEPT
 from .child import run_child, stopping
 from .command_line import Command, Origin, Word, split_value
 from .dependencies import mapped, written_to
+from .laying import clear, lay_out
 from .layout import quoted_folders
 from .plan_file import load_plan
 from .program import DEFINITIONS, Program, Settings, program_of
 from .reached import Tree
-from .writing import lay_out
 
 #: A shell's way to say that a signal ended a program.
 _BY_SIGNAL = 128
@@ -87,14 +85,16 @@ def _folder(command: Command) -> Iterator[str]:
     folder = os.path.join(os.path.dirname(output), f".iket-{os.path.basename(output)}")
     try:
         # One that is there was left behind by a process that was killed.
-        shutil.rmtree(folder, ignore_errors=True)
+        clear(folder)
         os.mkdir(folder)
     except OSError:
-        folder = tempfile.mkdtemp(prefix="iket-")
+        from tempfile import mkdtemp
+
+        folder = mkdtemp(prefix="iket-")
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        clear(folder)
 
 
 def _redirected(command: Command, program: Program, folder: str) -> tuple[list[str], dict[str, str]]:

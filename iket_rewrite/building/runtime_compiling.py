@@ -16,10 +16,10 @@ from ..rewriting.plan import Plan
 from ..verification.core import verify as judge
 from ..verification.report import Report
 from ..verification.rules import Severity
+from .laying import lay_out
 from .program import Program, Settings, program_of
 from .reached import Tree
 from .search import Search
-from .writing import lay_out
 
 _INSTALL = "pip install 'iket-rewrite[nvrtc]'"
 

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 from collections.abc import Mapping
 
 #: What caches compilations by a hash of their input.
@@ -25,8 +23,12 @@ def find_nvcc(environment: Mapping[str, str]) -> list[str]:
     """
     named = environment.get("IKET_NVCC")
     if named:
+        # Imported here: most builds set no such variable, and every compilation would pay for it.
+        import shlex
+        from shutil import which
+
         command = [named] if os.path.exists(named) else shlex.split(named)
-        if not command or shutil.which(command[0]) is None or _is_us(shutil.which(command[-1]) or ""):
+        if not command or which(command[0]) is None or _is_us(which(command[-1]) or ""):
             from ..errors import ToolError
 
             raise ToolError(f"IKET_NVCC names {named}, which can not be run as nvcc", remedy="name the real nvcc")

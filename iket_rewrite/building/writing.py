@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from ..errors import OptionError
 from .command_line import quoted
+from .laying import lay_out
 from .layout import Copy, is_below
 
 #: The compiler's options for the overlay; the file also tells an overlay from any other folder.
@@ -69,26 +70,6 @@ def differences(copies: Sequence[Copy], output: str, options: Sequence[str]) -> 
 
 def _options_bytes(options: Sequence[str]) -> bytes:
     return os.fsencode("".join(f"{quoted(option)}\n" for option in options))
-
-
-def lay_out(copies: Sequence[Copy], folder: str) -> None:
-    """Write the copies into a folder that is nobody else's.
-
-    Raises:
-        OSError: they can not be written.
-    """
-    made: set[str] = set()
-    for copy in copies:
-        path = os.path.join(folder, copy.path)
-        parent = os.path.dirname(path)
-        if parent not in made:
-            os.makedirs(parent, exist_ok=True)
-            made.add(parent)
-        if copy.link:
-            os.symlink(copy.link, path)
-        else:
-            with open(path, "wb") as file:
-                file.write(copy.data)
 
 
 def _check(copies: Sequence[Copy], output: str) -> None:

@@ -6,6 +6,7 @@ It has no options of its own, and imports next to nothing before it knows that t
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ _REMEDY = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    # This process is short and has memory enough.
+    gc.disable()
     return run_command("iket-nvcc", lambda: run_nvcc(find_nvcc(os.environ), given))
 
 

@@ -7,7 +7,10 @@ Forms are rendered once each, not once per site.
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,12 +43,30 @@ def _environment() -> Any:
 
     return Environment(
         loader=FileSystemLoader(template_folder()),
+        bytecode_cache=_bytecode_cache(),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,
     )
+
+
+def _bytecode_cache() -> Any:
+    """Return where compiled templates are kept: where Python keeps this module's own code, or nowhere."""
+    from importlib.util import cache_from_source
+
+    from jinja2 import FileSystemBytecodeCache
+
+    class Cache(FileSystemBytecodeCache):
+        def dump_bytecode(self, bucket: Any) -> None:
+            # A full disk is no reason not to rewrite.
+            with suppress(OSError):
+                super().dump_bytecode(bucket)
+
+    folder = os.path.dirname(cache_from_source(__file__))
+    usable = not sys.dont_write_bytecode and os.access(folder, os.W_OK)
+    return Cache(folder, "templates-%s.cache") if usable else None
 
 
 @cache
