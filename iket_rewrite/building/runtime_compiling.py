@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import CompileError, CubinError, OptionError, ToolError
@@ -117,7 +117,8 @@ def _compile_overlaid(program: Program, name: str, data: bytes, arch: str, optio
         pairs = program.folders.pairs
         folders = [os.path.join(overlay, inside) for inside, _ in pairs if inside is not None]
         folders += [folder for _, folder in pairs] + list(program.folders.quoted)
-        return _compile(text, here, arch, folders, options)
+        originals = {os.path.join(overlay, copy.path): copy.original for copy in program.copies if copy.original}
+        return _compile(text, here, arch, folders, options, originals)
 
 
 def _judged(cubin: bytes) -> Report:
@@ -129,8 +130,15 @@ def _judged(cubin: bytes) -> Report:
     return report
 
 
-def _compile(text: bytes, name: str, arch: str, folders: Sequence[str], options: Sequence[str]) -> tuple[bytes, str]:
-    """Compile with NVRTC; return the cubin and what NVRTC said."""
+def _compile(
+    text: bytes,
+    name: str,
+    arch: str,
+    folders: Sequence[str],
+    options: Sequence[str],
+    originals: Mapping[str, str] | None = None,
+) -> tuple[bytes, str]:
+    """Compile with NVRTC; return the cubin and what NVRTC said, with originals in place of copies."""
     from .. import include_dir
 
     nvrtc = _nvrtc()
@@ -144,6 +152,8 @@ def _compile(text: bytes, name: str, arch: str, folders: Sequence[str], options:
         log = b" " * _checked(nvrtc, nvrtc.nvrtcGetProgramLogSize(program))
         _checked(nvrtc, nvrtc.nvrtcGetProgramLog(program, log))
         said = log.rstrip(b"\0").decode("utf-8", "replace").strip()
+        for copy, original in (originals or {}).items():
+            said = said.replace(copy, original)
         if code != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             raise CompileError(f"NVRTC refuses the source:\n{said}" if said else f"NVRTC: {_words(nvrtc, code)}")
         cubin = b" " * _checked(nvrtc, nvrtc.nvrtcGetCUBINSize(program))

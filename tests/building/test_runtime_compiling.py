@@ -77,6 +77,15 @@ def test_an_error_of_nvrtc_names_the_users_line():
     assert error.value.exit_code == 1
 
 
+def test_an_error_in_an_annotated_header_names_the_header(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write({**BASIC, "include/marks.cuh": BASIC["include/marks.cuh"].replace("out[0] = n;", "out[0] = undeclared;")})
+    source = BASIC["src/kernel.cu"].replace("#include <cstdio>\n", "")
+    with pytest.raises(iket_rewrite.CompileError, match=r'marks\.cuh\(9\): error: .*"undeclared"') as error:
+        compile_cubin(source, arch="sm_90a", path="src/kernel.cu")
+    assert "iket-nvrtc" not in str(error.value)
+
+
 def test_bad_input_is_told():
     with pytest.raises(iket_rewrite.TargetError, match="unknown target 'hopper'"):
         compile_cubin(SOURCE, arch="hopper")
