@@ -88,6 +88,8 @@ class Flow:
         }
         self.blocks = self._blocks()
         self._block_starts = [block.start for block in self.blocks]
+        #: What each instruction may write.
+        self.results = [written(instruction) for instruction in instructions]
         self._definitions = self._find_definitions()
         self._values: dict[tuple[int, str], Linear] = {}
 
@@ -151,8 +153,8 @@ class Flow:
 
     def _find_definitions(self) -> dict[str, list[int]]:
         definitions: dict[str, list[int]] = {}
-        for index, instruction in enumerate(self.instructions):
-            for register in written(instruction):
+        for index, results in enumerate(self.results):
+            for register in results:
                 definitions.setdefault(register, []).append(index)
         return definitions
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .. import abi
-from .flow import Flow, Linear, split_operands, written
+from .flow import Flow, Linear, split_operands
 from .sass import Instruction
 
 TRIGGER = "PMTRIG"
@@ -192,17 +192,17 @@ def own_instructions(flow: Flow, records: tuple[Record, ...], start: int, end: i
     needed: set[str] = set()
     for index in range(end - 1, start - 1, -1):
         instruction = flow.instructions[index]
-        results = set(written(instruction))
-        if index in own or (results and results <= needed):
+        results = flow.results[index]
+        if index in own or (results and needed.issuperset(results)):
             own.add(index)
-            needed -= results
+            needed.difference_update(results)
             needed |= _read(instruction, results)
         elif instruction.opcode == "NOP":
             own.add(index)
     return own
 
 
-def _read(instruction: Instruction, results: set[str]) -> set[str]:
+def _read(instruction: Instruction, results: tuple[str, ...]) -> set[str]:
     """Return the registers and predicates that an instruction reads."""
     operands = list(split_operands(instruction.operands))
     # A result may be a source as well, so only the leading operand is its name.
