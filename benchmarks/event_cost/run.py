@@ -57,11 +57,13 @@ class Machine:
 
     @staticmethod
     def check(result):
+        """Return what a call of the driver returns beside its status, which must be success."""
         code, *values = result
         assert int(code) == 0, code
         return values[0] if values else None
 
     def load(self, cubin: bytes):
+        """Load a binary; return the module and the measured kernel."""
         from cuda.core import ObjectCode
 
         module = ObjectCode.from_cubin(cubin)
@@ -69,12 +71,14 @@ class Machine:
         return module, module.get_kernel("measured")
 
     def launch(self, kernel, grid: tuple[int, int], turns: int) -> None:
+        """Launch; do not wait."""
         from cuda.core import LaunchConfig, launch
 
         config = LaunchConfig(grid=(grid[0],), block=(grid[1],))
         launch(self.stream, config, kernel, ctypes.c_uint64(self.buffer), ctypes.c_uint32(turns))
 
     def nanoseconds(self, kernel, grid: tuple[int, int], turns: int) -> float:
+        """Launch, wait, and return how long the kernel took."""
         handle = self.driver.CUstream(int(self.stream.handle))
         self.check(self.driver.cuEventRecord(self.began, handle))
         self.launch(kernel, grid, turns)
