@@ -16,9 +16,10 @@ examples:
   iket-rewrite kernel.cu -o - | nvcc -x cu -    write to standard output
   iket-rewrite kernel.cu --list                 show the table of events
   iket-rewrite a.cu b.cu -I include -o overlay  sources with the annotated headers that they include
+  iket-rewrite kernel.cu --lint                 look for annotations that can hardly be meant so
   nvcc -I"$(iket-rewrite --print-include-dir)" kernel.iket.cu
 
-exit codes: 0 fine; 1 annotation errors, or --check found a difference; 2 wrong usage or unreadable input
+exit codes: 0 fine; 1 annotation errors, or a finding of --check or --lint=error; 2 wrong usage or unreadable input
 """
 
 
@@ -67,7 +68,13 @@ def parser() -> argparse.ArgumentParser:
         "--check", action="store_true", help="write nothing; exit 1 where the output on disk would change"
     )
     mode.add_argument("--strip", action="store_true", help="remove every annotation instead")
-    result.add_argument("--json", action="store_true", help="with --list: print JSON")
+    mode.add_argument(
+        "--lint",
+        metavar="HOW",
+        help="write nothing and print doubtful annotations; --lint alone, or error to exit 1 for a warning, "
+        "or all to look by every rule, or error,all",
+    )
+    result.add_argument("--json", action="store_true", help="with --list or --lint: print JSON")
     result.add_argument("-q", "--quiet", action="store_true", help="no summary and no warnings")
     result.add_argument("--print-include-dir", action="store_true", help="print the folder of iket_rewrite/iket.cuh")
     result.add_argument("--version", action="store_true", help="print the version")
@@ -76,7 +83,14 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
-    return run_command("iket-rewrite", lambda: _main(parser().parse_args(arguments)))
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    return run_command("iket-rewrite", lambda: _main(parser().parse_args(_with_values(given))))
+
+
+def _with_values(arguments: list[str]) -> list[str]:
+    """Give a bare `--lint` its value, so that it takes no file for one."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return ["--lint=warn" if word == "--lint" else word for word in arguments[:end]] + arguments[end:]
 
 
 def _main(options: argparse.Namespace) -> int:
@@ -91,6 +105,12 @@ def _main(options: argparse.Namespace) -> int:
         raise OptionError("no input", remedy="name a source file, or - for standard input; --help shows examples")
     if options.files.count("-") > 1:
         raise OptionError("standard input can be read only once")
+    if options.lint is not None:
+        if options.output or options.events or options.plan or options.include_dirs:
+            raise OptionError("--lint writes nothing and reads the named files alone", remedy="leave -o, -I ... out")
+        from .lint_files import lint_files
+
+        return lint_files(options)
     if _is_program(options):
         from .rewrite_overlay import run_program
 
@@ -98,7 +118,7 @@ def _main(options: argparse.Namespace) -> int:
     if options.output == "-" and options.events == "-":
         raise OptionError("-o and --events can not both be standard output")
     if options.json and not options.list:
-        raise OptionError("--json goes with --list")
+        raise OptionError("--json goes with --list or --lint")
     if options.list and options.output is not None:
         raise OptionError("--list writes nothing, so -o does not go with it")
     if options.events is not None and (options.list or options.check or options.strip):

@@ -30,7 +30,7 @@ class Job:
 
     def __init__(self, path: str, output: str, options: argparse.Namespace) -> None:
         self.path, self.output, self.options = path, output, options
-        self.data = _read(path)
+        self.data = read_input(path)
         name = "<stdin>" if path == "-" else path
         if options.arch is not None:
             targets.cuda_arch(options.arch)
@@ -59,7 +59,7 @@ class Job:
         self.warn()
         if self.output == "-":
             raise OptionError("--check needs a file to compare with", remedy="name it with -o")
-        current = _read(self.output) if os.path.exists(self.output) else None
+        current = read_input(self.output) if os.path.exists(self.output) else None
         if current == self.result.text:
             return 0
         word = "is missing" if current is None else "is out of date"
@@ -147,7 +147,12 @@ def _row(event: dict[str, Any]) -> list[str]:
     return [str(event["id"]), event["kind"], _shown(event["name"]), payload, event["color"] or "-"]
 
 
-def _read(path: str) -> bytes:
+def read_input(path: str) -> bytes:
+    """Return the bytes of an input, `-` being standard input.
+
+    Raises:
+        OptionError: it can not be read.
+    """
     try:
         if path == "-":
             if sys.stdin is None:

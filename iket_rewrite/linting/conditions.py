@@ -23,6 +23,9 @@ _TRUTHS = {"true": 1, "false": 0, "nullptr": 0, "NULL": 0}
 #: By operator: its opposite.
 _OPPOSITE = {"!=": "==", ">=": "<", "<=": ">"}
 
+#: How the value of a variable begins that was counted up, or down, from the number behind.
+UP, DOWN = ">", "<"
+
 Value = int | str
 #: What a path knows: by variable its constant, by condition (behind a question mark) its outcome.
 Facts = frozenset[tuple[str, Value]]
@@ -43,11 +46,6 @@ class Condition:
     left: str
     operator: str = ""
     right: Value | None = None
-
-    @property
-    def words(self) -> frozenset[str]:
-        """Return the names in it."""
-        return frozenset(_WORD.findall(self.key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +132,10 @@ def outcome(condition: Condition, facts: Mapping[str, Value]) -> bool | None:
     value = facts.get(condition.left)
     if value is None:
         return None
-    if not condition.operator:
-        return bool(value) if isinstance(value, int) else None
+    if not condition.operator and isinstance(value, int):
+        return bool(value)
+    if isinstance(value, str) and value[:1] in (UP, DOWN):
+        return _beyond(condition, value[0], int(value[1:]))
     if condition.right is None:
         return None
     if condition.operator == "==" and isinstance(value, str) == isinstance(condition.right, str):
@@ -143,6 +143,28 @@ def outcome(condition: Condition, facts: Mapping[str, Value]) -> bool | None:
     if isinstance(value, int) and isinstance(condition.right, int):
         return _COMPARE[condition.operator](value, condition.right)
     return None
+
+
+def _beyond(condition: Condition, direction: str, bound: int) -> bool | None:
+    """Return the outcome for a value that is greater than a bound, or less than it."""
+    right = condition.right
+    if not isinstance(right, int):
+        # The value is no 0 where the bound keeps it from there.
+        return True if not condition.operator and (bound >= 0 if direction == UP else bound <= 0) else None
+    if condition.operator == "==":
+        return False if (right <= bound if direction == UP else right >= bound) else None
+    if condition.operator == ("<" if direction == UP else ">"):
+        return False if (right <= bound + 1 if direction == UP else right >= bound - 1) else None
+    return True if (right <= bound if direction == UP else right >= bound) else None
+
+
+def moved(facts: Facts, name: str, direction: str) -> Facts:
+    """Return what a path knows once a variable has been counted up or down."""
+    before = dict(facts).get(name)
+    kept = forget(facts, name)
+    if isinstance(before, int):
+        return kept | {(name, f"{direction}{before}")}
+    return kept | {(name, before)} if isinstance(before, str) and before[:1] == direction else kept
 
 
 def taken(guard: Guard, facts: Facts, tracked: frozenset[str]) -> Facts | None:
@@ -166,11 +188,6 @@ def taken(guard: Guard, facts: Facts, tracked: frozenset[str]) -> Facts | None:
     return frozenset(known.items())
 
 
-def forget(facts: Facts, name: str, words: Callable[[str], frozenset[str]]) -> Facts:
+def forget(facts: Facts, name: str) -> Facts:
     """Return what a path knows once a variable has changed."""
-    return frozenset((key, value) for key, value in facts if name not in words(key))
-
-
-def words_of(key: str) -> frozenset[str]:
-    """Return the names in the key of a fact."""
-    return frozenset(_WORD.findall(key))
+    return frozenset((key, value) for key, value in facts if name not in _WORD.findall(key))

@@ -72,16 +72,22 @@ def _is_off(lines: list[str], line: int) -> bool:
 def _flows(text: Source, sites: list[Site], kernels: frozenset[int]) -> list[LintFinding]:
     """Return what the rules find in the functions, for every choice of conditional compilation."""
     if len(text.logical) > _LONGEST:
-        place = sites[0].points[0].place
-        return [LintFinding("not-decided", "the file is too long: no function of it was looked at", place)]
+        return [_given_up(sites, "the file is too long")]
     masked = mask(text, [(site.start, site.end) for site in sites])
     results: list[Choice] = []
     for left_out in choices(masked.directives, len(masked.text)):
         chosen = blanked(masked.text, left_out)
+        root = parse(chosen)
+        if root is None:
+            return [_given_up(sites, "parsing it takes too long")]
         starts = [start for start, _ in left_out]
         present = [site for site in sites if not _is_left_out(site.start, starts, left_out)]
-        results.append(judge(text, chosen, parse(chosen), present, masked, kernels))
+        results.append(judge(text, chosen, root, present, masked, kernels))
     return _merged(results)
+
+
+def _given_up(sites: list[Site], why: str) -> LintFinding:
+    return LintFinding("not-decided", f"no function of this file was looked at: {why}", sites[0].points[0].place)
 
 
 def _is_left_out(at: int, starts: list[int], spans: tuple[tuple[int, int], ...]) -> bool:

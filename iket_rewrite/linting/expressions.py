@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..rewriting.annotation import SiteKind
 from .asynchronous import of_assembly
-from .conditions import Condition, Guard, constant, outcome, read
+from .conditions import DOWN, UP, Condition, Guard, Value, constant, outcome, read
 from .flow import Around, Enclosing, Step, StepKind, Undecided
 from .lanes import Lanes
 from .parsing import Node, descend
@@ -156,11 +156,13 @@ class Expressions(Steps):
         if not _NAME.match(name):
             return
         text = self.text_of(value).strip("{}") if value is not None else ""
-        number = constant(text, self.reading.enumerators) if plain and text and certain else None
+        number: Value | None = constant(text, self.reading.enumerators) if plain and text and certain else None
         if value is not None and plain:
             self.flow.variables.learn(name, text)
         if number is not None:
             self.flow.constants.add(name)
+        elif certain and not plain:
+            number = _counted(node, _operator(node))
         self._add(Step(StepKind.ASSIGN, node.start_byte, name=name, value=number))
 
     # --- Conditions -----------------------------------------------------------------------------------------
@@ -213,6 +215,14 @@ class Expressions(Steps):
         self.flow.conditions.append(asked)
         start = self.ends
         return self._guarded(start, Guard(asked, truth)), self._guarded(start, Guard(asked, not truth))
+
+
+def _counted(node: Node, operator: str) -> str | None:
+    """Return which way an increment or a compound assignment counts, where that is certain."""
+    value = node.child_by_field_name("right")
+    if value is not None and value.type != "number_literal":
+        return None
+    return {"++": UP, "+=": UP, "--": DOWN, "-=": DOWN}.get(operator)
 
 
 def _operator(node: Node) -> str:

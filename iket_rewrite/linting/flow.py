@@ -55,7 +55,7 @@ class Step:
         at: the offset in the text that messages point to.
         point: the point, for POINT and CLOSE.
         name: the variable or the function, for ASSIGN and CALL; "return" or "end" for LEAVE.
-        value: the constant that a variable is given, or None.
+        value: the constant that a variable is given, UP or DOWN where it is counted, or None.
         loop: the number of the loop, for ENTER, AGAIN and EXIT.
         edges: where it leads to.
     """

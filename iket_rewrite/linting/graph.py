@@ -15,7 +15,7 @@ from .parsing import Function, Node, descend
 from .steps import Ends, Reading
 
 #: How deep statements may nest; generated text nests deeper than a person's.
-_DEEPEST = 60
+_DEEPEST = 120
 _ALWAYS = ("return_statement", "goto_statement", "labeled_statement", "throw_statement", "ERROR")
 #: By statement: what in it leads out of it, or into it.
 _JUMPS_OUT = {

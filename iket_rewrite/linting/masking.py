@@ -32,13 +32,15 @@ _CALLED = (
     "__declspec",
     "alignas",
     "__nv_pure__",
+    "_Pragma",
     "__local_maxnreg__",
     "__nv_register_params__",
 )
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?!\w|\()([^\n]*)$", re.MULTILINE)
 _ASM = ("asm", "__asm__", "__asm")
-_STOP = re.compile(
-    r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|[\"'#]|\b(?:" + "|".join((_BARE, *_CALLED, *_ASM)) + r")\b|\[\[[^\[\]\n]*\]\]"
-)
+_NOT_CODE = r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|[\"'#]|\[\[[^\[\]\n]*\]\]"
+#: What may be a macro's body that leaves no code.
+_NO_CODE = re.compile(rf"//[^\n]*|/\*[\s\S]*?\*/|\b(?:{'|'.join(_CALLED)})\b\s*\([^\n]*\)|\b(?:{_BARE})\b|\s+")
 _PREFIX = re.compile(r"\b(?:u8|[uUL])?R?\Z")
 _DIRECTIVE = re.compile(r"#\s*(\w*)([^\n]*)")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
@@ -96,13 +98,17 @@ class _Masker:
     def __init__(self, source: Source) -> None:
         self.source, self.original = source, source.logical
         self.result = Masked("")
+        #: Macros that stand for specifiers, pragmas or nothing.
+        self.blank_macros = {name for name, body in _DEFINE.findall(self.original) if not _NO_CODE.sub("", body)}
+        words = sorted((*_CALLED, *_ASM, *self.blank_macros), key=len, reverse=True)
+        self.stop = re.compile(rf"{_NOT_CODE}|\b(?:{'|'.join((_BARE, *words))})\b")
         self.pieces: list[str] = []
         self.done = 0
 
     def run(self, spans: Iterable[tuple[int, int]]) -> Masked:
         text, position = self.original, 0
         for start, end in [*spans, (len(text), len(text))]:
-            while (found := _STOP.search(text, position, start)) is not None:
+            while (found := self.stop.search(text, position, start)) is not None:
                 position = max(self._stop(found.start(), found.group()), found.start() + 1)
             if start < len(text):
                 self._replace(start, end, self._zero(start, end, statement=True))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from ..errors import ToolError
 Node = Any
 
 _INSTALL = "pip install 'iket-rewrite[lint]'"
+#: How long a parse may take, and how much of the text is handed over at a time.
+_PATIENCE_S, _AT_ONCE = 15.0, 1 << 16
 _LAST_NAME = re.compile(r"(~?[A-Za-z_$][\w$]*)\s*(?:<[^()]*>)?\s*\Z")
 _FUNCTIONS = ("function_definition", "lambda_expression", "constructor_or_destructor_definition")
 _HOLDERS = frozenset(
@@ -66,13 +69,25 @@ def _parser() -> Any:
         raise ToolError(f"tree-sitter and tree-sitter-cuda do not fit together: {error}", remedy=_INSTALL) from None
 
 
-def parse(text: str) -> Node:
-    """Return the root of the tree of masked text, whose offsets are the text's.
+def parse(text: str) -> Node | None:
+    """Return the root of the tree of masked text, whose offsets are the text's; None where that takes too long.
 
     Raises:
         ToolError: tree-sitter is not installed.
     """
-    return _parser().parse(text.encode("ascii")).root_node
+    parser, data = _parser(), memoryview(text.encode("ascii"))
+    # Text that is no code takes a hundred times longer than code.
+    end = time.monotonic() + _PATIENCE_S
+    try:
+        tree = parser.parse(
+            lambda offset, _: data[offset : offset + _AT_ONCE], progress_callback=lambda *_: time.monotonic() > end
+        )
+    except ValueError:
+        tree = None
+    if tree is None:
+        parser.reset()
+        return None
+    return tree.root_node
 
 
 def functions(root: Node, text: str, offsets: Sequence[int]) -> list[Function]:

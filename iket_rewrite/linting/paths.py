@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..rewriting.annotation import SiteKind
-from .conditions import Facts, forget, taken, words_of
+from .conditions import DOWN, UP, Facts, forget, moved, taken
 from .flow import Flow, Step, StepKind, Undecided
 from .sites import Point
 
@@ -113,7 +113,7 @@ class _Walk:
 
     def run(self) -> Paths:
         steps = self.flow.steps
-        limit = min(_MOST_STATES, _FEWEST_STATES + _STATES_PER_STEP * len(steps))
+        limit = max(min(_MOST_STATES, _FEWEST_STATES + _STATES_PER_STEP * len(steps)), 2 * len(steps))
         # States can only meet where edges do.
         entered = Counter(edge.target for step in steps for edge in step.edges)
         seen: set[tuple[int, State]] = set()
@@ -150,7 +150,9 @@ class _Walk:
         if kind in (StepKind.WORK, StepKind.ISSUE, StepKind.WAIT):
             return _marked(state, step)
         if kind is StepKind.ASSIGN:
-            facts = forget(state.facts, step.name, words_of) if state.facts else state.facts
+            if step.value in (UP, DOWN):
+                return state._replace(facts=moved(state.facts, step.name, str(step.value)))
+            facts = forget(state.facts, step.name) if state.facts else state.facts
             if step.value is not None and step.name in self.tracked:
                 facts |= {(step.name, step.value)}
             return state._replace(facts=facts)

@@ -69,16 +69,15 @@ def _found(point: Point, rule: str, message: str, *others: tuple[str, Place]) ->
 def balance(judged: Judged) -> Found:
     """Find pushes that stay open on some path, and pops that end nothing."""
     left, below = _leaks(judged), _unders(judged)
-    divergent = {start for start, _ in _divergent(judged)}
-    # What a loop pops too often is told of at the pop.
-    again = {point for point, closing in judged.paths.closings.items() if closing.ends & judged.paths.beneath.keys()}
-    left = {point: value for point, value in left.items() if point not in divergent | again}
     if left and below and all(judged.is_chosen(point) for point in (*left, *below)):
         first = min((*left, *below), key=lambda point: point.start)
-        yield _found(
-            first, "not-decided", "ranges are pushed and popped under conditions whose connection is not known"
-        )
+        yield _found(first, "not-decided", "whether the conditions of its pushes and pops belong together is not known")
         return
+    # What is told of at its end is not told of twice.
+    ended_elsewhere = {start for start, _ in _divergent(judged)} | {
+        point for point, closing in judged.paths.closings.items() if closing.ends & judged.paths.beneath.keys()
+    }
+    left = {point: value for point, value in left.items() if point not in ended_elsewhere}
     for point, (message, place) in left.items():
         yield _found(point, "push-without-pop", f"the range {point.label} {message}", ("left open here", place))
     for point, message in below.items():

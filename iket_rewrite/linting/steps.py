@@ -70,7 +70,11 @@ class Steps:
         return self.reading.original[node.start_byte : node.end_byte]
 
     def _add(self, step: Step) -> int:
-        """Add a step behind all ends; return its number."""
+        """Add a step behind all ends; return its number.  Work behind work is one step."""
+        if step.kind is StepKind.WORK and len(self.ends) == 1 and self.ends[0][1] is None:
+            before = self.ends[0][0]
+            if self.flow.steps[before].kind is StepKind.WORK:
+                return before
         self.flow.steps.append(step)
         number = len(self.flow.steps) - 1
         self._connect(number)
