@@ -39,6 +39,10 @@ _CALLED = (
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?!\w|\()([^\n]*)$", re.MULTILINE)
 _ASM = ("asm", "__asm__", "__asm")
 _NOT_CODE = r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|[\"'#]|\[\[[^\[\]\n]*\]\]"
+#: `PROJECT_DEVICE void f()`, `PROJECT_UNROLL for (...)`: macros of other files, by their looks.
+_LIKE_A_SPECIFIER = r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]*\b(?=\s+[A-Za-z_])|(?<=\)\s)[A-Z][A-Z0-9]*_[A-Z0-9_]*\b(?=\s*\{)"
+#: `f(typename T::Shape{})`: the grammar knows the word elsewhere, and a parameter's name is never qualified.
+_TYPENAME = r"\btypename\b(?=\s+\w+(?:<[^<>]*>)?::)"
 #: What may be a macro's body that leaves no code.
 _NO_CODE = re.compile(rf"//[^\n]*|/\*[\s\S]*?\*/|\b(?:{'|'.join(_CALLED)})\b\s*\([^\n]*\)|\b(?:{_BARE})\b|\s+")
 _PREFIX = re.compile(r"\b(?:u8|[uUL])?R?\Z")
@@ -101,7 +105,7 @@ class _Masker:
         #: Macros that stand for specifiers, pragmas or nothing.
         self.blank_macros = {name for name, body in _DEFINE.findall(self.original) if not _NO_CODE.sub("", body)}
         words = sorted((*_CALLED, *_ASM, *self.blank_macros), key=len, reverse=True)
-        self.stop = re.compile(rf"{_NOT_CODE}|\b(?:{'|'.join((_BARE, *words))})\b")
+        self.stop = re.compile(rf"{_NOT_CODE}|\b(?:{'|'.join((_BARE, *words))})\b|{_LIKE_A_SPECIFIER}|{_TYPENAME}")
         self.pieces: list[str] = []
         self.done = 0
 
