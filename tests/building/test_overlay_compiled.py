@@ -74,6 +74,11 @@ __global__ void kernel_{0}(int* out) {{ TRACE("kernel"); mine_{0}(out); {1} }}
 """
 SHARED = BASIC["include/marks.cuh"]
 MAIN = "int main() { return 0; }\n"
+#: A device linker that optimises starts from what the host refers to.
+LAUNCH = """
+extern __global__ void kernel_a(int* out);
+int main() { kernel_a<<<1, 1>>>(nullptr); kernel_b<<<1, 1>>>(nullptr); return 0; }
+"""
 
 
 def test_separate_compilation_links_and_the_linked_image_is_sound(here):
@@ -96,7 +101,7 @@ def test_separate_compilation_links_and_the_linked_image_is_sound(here):
 def libraries(tmp_path_factory):
     """Two sources, each with the header; a function that rewrites them apart and links them into one device image."""
     folder = tmp_path_factory.mktemp("libraries")
-    write({"one/a.cu": UNIT.format("a", ""), "two/b.cu": UNIT.format("b", "") + MAIN}, folder)
+    write({"one/a.cu": UNIT.format("a", ""), "two/b.cu": UNIT.format("b", "") + LAUNCH}, folder)
     write({"one/shared.cuh": SHARED, "two/shared.cuh": SHARED}, folder)
     return folder
 
@@ -135,10 +140,46 @@ def test_one_plan_file_is_the_way_out(libraries, monkeypatch):
     check_declarations(rewrite_program(["one/a.cu"], plan="plan.json").plan, image)
 
 
-def test_link_time_optimisation_compiles(libraries, monkeypatch):
+@pytest.fixture(scope="module")
+def device_linker(tmp_path_factory) -> list[str]:
+    """Return the command that links device code; with nvcc's own path to libnvvm, some installations do not."""
+    folder = tmp_path_factory.mktemp("nvvm")
+    (folder / "empty.cu").write_text(MAIN)
+    said = nvcc("--dryrun", str(folder / "empty.cu")).stderr
+    (top,) = (line.partition("=")[2].strip() for line in said.splitlines() if line.startswith("#$ TOP="))
+    libraries = [Path(top, where) for where in ("nvvm/lib64/libnvvm.so", "lib64/libnvvm.so", "lib/libnvvm.so.4")]
+    library = next((path for path in libraries if path.exists()), None)
+    if library is None:
+        pytest.skip("no libnvvm here, which link-time optimisation calls")
+    (folder / "lib64").mkdir()
+    (folder / "lib64/libnvvm.so").symlink_to(library.resolve())
+    return [
+        os.path.join(top, "bin", "nvlink"),
+        "-m64",
+        "-dlto",
+        "--cpu-arch=X86_64",
+        "--arch=sm_90a",
+        f"-nvvmpath={folder}",
+        f"-L{top}/lib64",
+        f"-L{top}/targets/x86_64-linux/lib",
+        f"-L{top}/lib",
+    ]
+
+
+def test_link_time_optimisation_keeps_the_metadata(libraries, device_linker, monkeypatch):
+    """It drops every variable that neither device code nor the host refers to, `used` or not."""
     monkeypatch.chdir(libraries)
-    program = linked(libraries, "lto", "-gencode=arch=compute_90a,code=lto_90a")
-    assert Path(f"{program}0.o").stat().st_size > 1000
+    rewrite_program(["one/a.cu", "two/b.cu"], plan="plan.json").write_plan()
+    program = linked(libraries, "lto", "-gencode=arch=compute_90a,code=lto_90a", *STRICT, plan="plan.json")
+    command = [*device_linker, f"{program}0.o", f"{program}1.o", "-lcudadevrt", "-o", f"{program}.cubin"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = check_declarations(
+        rewrite_program(["one/a.cu"], plan="plan.json").plan, Path(f"{program}.cubin").read_bytes()
+    )
+    assert sorted(set(found.kernel("kernel_a"))) == ["a", "in helper", "kernel", "pop_range"]
+    report = verify(f"{program}.cubin")
+    assert report.ok, report.findings
 
 
 def test_files_of_two_overlays_in_one_unit_are_refused(here):
