@@ -4,11 +4,12 @@ PYTHON ?= python3
 VENV ?= .venv
 TIRX_VENV ?= .venv-tirx
 CUTEDSL_VENV ?= .venv-cutedsl
+DOCS_VENV ?= .venv-docs
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check -q install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format type test-gpu test-tilelang test-parsers fixtures bench bench-gpu wheel-check clean
+.PHONY: help demo test check lint format type test-gpu test-tilelang test-parsers fixtures bench bench-gpu wheel-check docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
@@ -33,10 +34,15 @@ $(CUTEDSL_VENV)/.ready: requirements/cutedsl.txt
 	$(CUTEDSL_VENV)/bin/python $(PIP) -r requirements/cutedsl.txt
 	touch $@
 
+$(DOCS_VENV)/.ready: requirements/docs.txt pyproject.toml
+	test -x $(DOCS_VENV)/bin/python || $(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python $(PIP) -r requirements/docs.txt -e .
+	touch $@
+
 demo: $(VENV)/.demo ## rewrite a real kernel, compile it, read it back; with a GPU, capture it
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/.test $(TIRX_VENV)/.ready $(CUTEDSL_VENV)/.ready lint type ## set everything up and run every test that needs no GPU, and those that do where there is one
+test: $(VENV)/.test $(TIRX_VENV)/.ready $(CUTEDSL_VENV)/.ready $(DOCS_VENV)/.ready lint type ## set everything up and run every test that needs no GPU, and those that do where there is one
 	$(BIN)/python tests/fetch_ptxas.py
 	$(BIN)/python -m pytest
 	$(TIRX_VENV)/bin/python -m pytest tests/tirx_frontend
@@ -78,6 +84,10 @@ bench: $(VENV)/.test ## run the benchmarks that need no GPU
 
 bench-gpu: $(VENV)/.test ## run the benchmarks that need a GPU
 	$(BIN)/python benchmarks/capture_cost/run.py
+
+# Without a network once the environment stands: a link or an anchor that leads nowhere ends it.
+docs: $(DOCS_VENV)/.ready ## build the documentation as a site, into build/site
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet
 
 wheel-check: ## build the wheel, install it in an empty environment elsewhere, rewrite a fixture with it
 	$(PYTHON) tests/wheel_check.py
