@@ -181,7 +181,7 @@ def test_a_debug_build_is_judged_but_for_its_graph():
 
 def test_two_ranges_with_one_id_and_an_unknown_architecture_and_ptx_beside_are_found(tmp_path):
     text = rewritten(SOURCE.replace('IKET_MARK("plain");', 'IKET_RANGE_PUSH("inner"); tile[3] += 1; IKET_RANGE_POP();'))
-    (outer,) = re.findall(r"__iket_range_decl_outer_(\d+)_attrs", text)
+    (outer,) = set(re.findall(r"__iket_range_decl_outer_(\d+)_attrs", text))
     text = bend_array(text, "range_decl_inner", RANGE_ID, word(int(outer)))
     text = bend_array(text, "evt_decl_inner", 20, word(int(outer)))
     assert "range-collision" in rules(text)
