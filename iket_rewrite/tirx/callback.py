@@ -16,6 +16,7 @@ from typing import Any
 from ..rewriting.core import Rewrite, rewrite, strip
 from . import compat
 from .faults import TirxEventError
+from .places import in_the_authors_words
 
 #: The call that our events are printed as.
 CALLEE = "IKET_EVENT"
@@ -66,7 +67,8 @@ def made_of(source: str) -> Rewrite[str]:
     assert _here.options is not None
     assert _here.done is not None
     if source not in _here.done:
-        result = rewrite(source, **_here.options)
+        with in_the_authors_words(source):
+            result = rewrite(source, **_here.options)
         if result.instrumented and CALLEE in source:
             raise TirxEventError(
                 "this module holds events of this package and events that TIRx lowers itself: two plans in one binary",

@@ -43,6 +43,7 @@ def _hook(module: str, path: str, purpose: str) -> Any:
 
 T = _hook("tvm_tirx.script", "tirx", "annotate kernels")
 IRBuilder = _hook("tvm_tirx.script.ir_builder", "IRBuilder", "tell which loops an event stands in")
+_hook("tvm_tirx.script.ir_builder", "IRBuilder.is_in_scope", "tell whether a kernel is being built")
 meta_class = _hook("tvm_tirx.script", "tirx.meta_class", "let kernels hold a profiler")
 for _name in ("call_extern", "evaluate", "if_", "then_", "cuda.iket"):
     _hook("tvm_tirx.script", f"tirx.{_name}", "print an event into a kernel")

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from typing import Any
 
 from .compat import T
@@ -17,6 +19,7 @@ TYPES = {
     "float32": "f32",
     "float64": "f64",
 }
+_F32_MAX = (2 - 2**-23) * 2.0**127
 _POINTERS = ("T.Ptr(", "handle")
 
 
@@ -30,10 +33,11 @@ def typed(value: Any) -> tuple[Any, str]:
     """
     if isinstance(value, bool):
         return T.bool(value), "bool"
-    if isinstance(value, int):
-        return _integer(value)
-    if isinstance(value, float):
-        return T.float32(value), "f32"
+    # Those of numpy are such numbers too.
+    if isinstance(value, numbers.Integral):
+        return _integer(int(value))
+    if isinstance(value, numbers.Real):
+        return _real(float(value))
     name = str(getattr(value, "ty", ""))
     if name.startswith(_POINTERS):
         return value, "pointer"
@@ -65,3 +69,9 @@ def _integer(value: int) -> tuple[Any, str]:
         if low <= value < high:
             return make(value), name
     raise TirxEventError(f"the payload {value} does not fit 64 bits")
+
+
+def _real(value: float) -> tuple[Any, str]:
+    if math.isfinite(value) and abs(value) > _F32_MAX:
+        raise TirxEventError(f"the payload {value} does not fit a float32", remedy=f"give T.float64({value})")
+    return T.float32(value), "f32"

@@ -17,11 +17,14 @@ from . import callback, payloads
 from .compat import IRBuilder, T, meta_class
 from .compiling import Instrumented, compile_events
 from .faults import TirxEventError
-from .token_ranges import SENTINEL, Loop, TokenRanges
+from .token_ranges import SENTINEL, Loop, TokenRanges, ranges_of
 
 #: Packages whose lines tell the author nothing.
 _INNER = ("iket_rewrite.", "tvm_tirx.", "tvm_ffi.", "contextlib.")
 _LOOPS = ("ForFrame", "WhileFrame")
+_FUNCTION = "FunctionFrame"
+#: Types that a token can have in a kernel; Python's own is for the values that methods return.
+_TOKENS = ("int", "int32", "uint32", "int64", "uint64")
 LOWERINGS = ("tokens", "tirx")
 
 
@@ -40,7 +43,6 @@ class IketProfiler:
             raise OptionError(f"unknown lowering {lowering!r}", remedy=f"choose one of {', '.join(LOWERINGS)}")
         self._own = lowering == "tokens"
         self._source_locations = source_locations
-        self._ranges = TokenRanges()
         # Whatever compiles this kernel from now on, TIRx's own `compile` included, must know what its calls mean.
         callback.install()
 
@@ -91,7 +93,7 @@ class IketProfiler:
         if not self._own:
             return T.cuda.iket.range_start(name, *_theirs(payload, color))
         value, kind = (None, None) if payload is None else payloads.typed(payload)
-        token = self._ranges.start(name, kind, _open_loops())
+        token = _ranges().start(name, kind, _open_loops())
         self._emit("range_start", name, value, kind, color)
         return T.uint32(token)
 
@@ -109,23 +111,14 @@ class IketProfiler:
             T.evaluate(T.cuda.iket.range_end(token, *_theirs(payload, None)))
             return
         value, kind = (None, None) if payload is None else payloads.typed(payload)
-        constant = getattr(token, "value", token)
-        known = isinstance(constant, int)
-        if known and constant == SENTINEL:
+        number = _number(token)
+        if number == SENTINEL:
             return
-        ended = self._ranges.ends(kind, _open_loops())
-        if known:
-            ended = [pair for pair in ended if pair[0] == constant]
-        if not ended:
-            raise TirxEventError(
-                f"no range that was started with {f'payload {kind}' if kind else 'no payload'} has this token",
-                remedy="both ends of a range carry a payload of one type, or neither does",
-            )
-        for number, name in ended:
-            if known:
+        for one, name in _ranges().ends(kind, _open_loops(), number):
+            if number is not None:
                 self._emit("range_end", name, value, kind, None)
                 continue
-            with T.if_(token == T.uint32(number)), T.then_():
+            with T.if_(token == T.uint32(one)), T.then_():
                 self._emit("range_end", name, value, kind, None)
 
     def sentinel_token(self, name: str, *, dtype: Any = None) -> Any:
@@ -142,7 +135,8 @@ class IketProfiler:
         if not self._own:
             return T.cuda.iket.sentinel_token(name)
         kind = None if dtype is None else payloads.named(str(dtype))
-        return T.uint32(self._ranges.sentinel(name, kind, told=dtype is not None))
+        _encoded("range_start", name)
+        return T.uint32(_ranges().sentinel(name, kind, told=dtype is not None))
 
     def compile(
         self, mod: Any, target: Any = None, *, tir_pipeline: str = "tirx", runtime_payloads: bool | None = None
@@ -170,11 +164,21 @@ class IketProfiler:
 
     def _emit(self, kind: str, name: str | None, value: Any, type_name: str | None, color: int | None) -> None:
         file, line = _author() if self._source_locations else (None, None)
-        try:
-            token = encode_event(kind, name, payload=type_name, color=color, file=file, line=line)
-        except OptionError as error:
-            raise TirxEventError(error.message.removeprefix("no event token: "), remedy=error.remedy) from None
+        token = _encoded(kind, name, payload=type_name, color=color, file=file, line=line)
+        _kernel()
         T.evaluate(T.call_extern(callback.CALLEE, token, *([] if value is None else [value])))
+
+
+def _encoded(kind: str, name: str | None, **values: Any) -> str:
+    """Return an event's token.
+
+    Raises:
+        TirxEventError: the name or the colour can not form an event.
+    """
+    try:
+        return encode_event(kind, name, **values)
+    except OptionError as error:
+        raise TirxEventError(error.message.removeprefix("no event token: "), remedy=error.remedy) from None
 
 
 def _theirs(payload: Any, color: int | None) -> tuple[Any, ...]:
@@ -186,6 +190,41 @@ def _theirs(payload: Any, color: int | None) -> tuple[Any, ...]:
     if color is not None:
         raise OptionError("TIRx's own lowering has no colours", remedy='use IketProfiler(lowering="tokens")')
     return () if payload is None else (payload,)
+
+
+def _number(token: Any) -> int | None:
+    """Return the value of a token that is a number already, or None of one that is a value of the kernel.
+
+    Raises:
+        TirxEventError: it is no token.
+    """
+    constant = getattr(token, "value", token)
+    kind = str(getattr(token, "ty", type(token).__name__))
+    if kind not in _TOKENS:
+        raise TirxEventError(
+            f"a token is what range_start or sentinel_token returned, or a variable of the kernel with it, not {kind}",
+            remedy='token: T.uint32 = profiler.range_start("load") keeps it in a variable',
+        )
+    return constant if isinstance(constant, int) else None
+
+
+def _kernel() -> Any:
+    """Return the kernel that is being built.
+
+    Raises:
+        TirxEventError: there is none.
+    """
+    frames = IRBuilder.current().frames if IRBuilder.is_in_scope() else ()
+    functions = [frame for frame in frames if type(frame).__name__ == _FUNCTION]
+    if not functions:
+        raise TirxEventError(
+            "no kernel is being built here", remedy="call this in a function under @T.function, or that one calls"
+        )
+    return functions[-1]
+
+
+def _ranges() -> TokenRanges:
+    return ranges_of(_kernel())
 
 
 def _open_loops() -> list[Loop]:

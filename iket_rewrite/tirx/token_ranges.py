@@ -9,6 +9,7 @@ for each name that the token can have.  The compiler folds them where the token 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -17,13 +18,15 @@ from .faults import TirxEventError
 
 #: The token of no range.
 SENTINEL = 0
+#: How many kernels that are being built are told apart; a thread builds one, with few others inside it.
+_KERNELS = 8
 
 
 class Loop(Protocol):
-    """A loop of the kernel that is being built; each look at it may give another Python object."""
+    """A loop, or the whole, of the kernel that is being built; each look at it may give another Python object."""
 
     def same_as(self, other: object) -> bool:
-        """Say whether it is the same loop."""
+        """Say whether it is the same one."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +88,14 @@ class TokenRanges:
             found.payload, found.told = payload, True
         return SENTINEL
 
-    def ends(self, payload: str | None, loops: Sequence[Loop]) -> list[tuple[int, str]]:
+    def ends(self, payload: str | None, loops: Sequence[Loop], token: int | None = None) -> list[tuple[int, str]]:
         """Return the token and name of every range that an end with this payload, inside these loops, can end.
 
         A name that has not started can get here around a loop only.  Where its payload is not known, it is this one.
+        `token` is the token's value where the kernel's author gave a number.
+
+        Raises:
+            TirxEventError: no range can end here.
         """
         possible = []
         for name, found in self._named.items():
@@ -100,7 +107,56 @@ class TokenRanges:
                 possible.append((found.number, name))
         if loops:
             self._ends.append(_OpenEnd(payload, tuple(loops), frozenset(name for _, name in possible)))
+        if token is not None:
+            possible = [pair for pair in possible if pair[0] == token]
+        if not possible and not self._waits_for(payload, token):
+            raise self._nothing_ends(payload, token)
         return possible
+
+    def _waits_for(self, payload: str | None, token: int | None) -> bool:
+        """Say whether a name was told that nothing has started: its token ends nothing, which is no fault."""
+        named = self._named.values()
+        return token is None and any(not one.started and one.payload in (payload, None) for one in named)
+
+    def _nothing_ends(self, payload: str | None, token: int | None) -> TirxEventError:
+        started = {name: one for name, one in self._named.items() if one.started and token in (None, one.number)}
+        if not started:
+            return TirxEventError(
+                "no range of this kernel has started before this end"
+                if token is None
+                else f"no range of this kernel has the token {token}",
+                remedy="range_end takes what range_start returned; a range that starts further down in the same loop "
+                "is named before the loop: token = profiler.sentinel_token(name)",
+            )
+        kinds = ", ".join(f"{name!r} starts with {_carried(one.payload)}" for name, one in started.items())
+        return TirxEventError(
+            f"no range of this kernel ends with {_carried(payload)}: {kinds}",
+            remedy="both ends of a range carry a payload of one type, or neither does",
+        )
 
     def _range(self, name: str) -> _Range:
         return self._named.setdefault(name, _Range(len(self._named) + 1))
+
+
+def _carried(payload: str | None) -> str:
+    return f"payload {payload}" if payload else "no payload"
+
+
+class _Building(threading.local):
+    """The kernels that this thread has been building, the latest last."""
+
+    def __init__(self) -> None:
+        self.kernels: list[tuple[Loop, TokenRanges]] = []
+
+
+_here = _Building()
+
+
+def ranges_of(kernel: Loop) -> TokenRanges:
+    """Return the token ranges of the kernel that is being built: of all its profilers, and of no other kernel."""
+    for known, ranges in _here.kernels:
+        if known.same_as(kernel):
+            return ranges
+    ranges = TokenRanges()
+    _here.kernels = [*_here.kernels[1 - _KERNELS :], (kernel, ranges)]
+    return ranges

@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy
 import pytest
 from tirx_frontend.support import compiled, generated
 from tvm_tirx.script import tirx as T
@@ -75,6 +76,25 @@ def test_what_is_no_number_is_refused(value, message):
     assert message in fault(lambda profiler, lane, tensor: profiler.mark("a", value))
 
 
+def test_a_number_of_numpy_is_a_number():
+    def emit(profiler, lane, tensor):
+        profiler.mark("whole", numpy.int64(3))
+        profiler.mark("real", numpy.float16(1.5))
+
+    assert events(build(emit)) == [("mark", "whole", "i32"), ("mark", "real", "f32")]
+
+
+def test_what_a_float32_does_not_hold_is_refused_with_the_way_out():
+    message = fault(lambda profiler, lane, tensor: profiler.mark("a", 1e300))
+    assert "1e+300 does not fit a float32" in message
+    assert "T.float64(1e+300)" in message
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 3.4028234663852886e38])
+def test_every_float32_is_a_payload(value):
+    assert events(build(lambda profiler, lane, tensor: profiler.mark("a", value))) == [("mark", "a", "f32")]
+
+
 def test_a_tensor_is_refused_with_the_way_out():
     message = fault(lambda profiler, lane, tensor: profiler.mark("a", tensor))
     assert "a payload is one number or pointer" in message
@@ -101,8 +121,28 @@ def test_events_that_contradict_each_other_are_refused_by_compile():
         profiler.mark("a", 1.5)
 
     kernel = build(emit)
-    with pytest.raises(iket_rewrite.PlanError, match="'a'"):
+    with pytest.raises(iket_rewrite.PlanError, match="'a'") as caught:
         compiled(kernel)
+    ((_, first),) = caught.value.others
+    for place, text in ((first, 'profiler.mark("a", 1)'), (caught.value.place, 'profiler.mark("a", 1.5)')):
+        assert (place.path, place.text.strip()) == (__file__, text)
+        assert place.text[place.column - 1 :].startswith("profiler")
+    assert "__iket_v1_" not in str(caught.value)
+
+
+def test_a_fault_without_a_line_of_its_own_keeps_its_place_in_the_generated_source():
+    @T.function
+    def kernel(A: T.Tensor((32,), T.float32)):
+        with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=32)):
+            profiler = IketProfiler(source_locations=False)
+            tx = T.cuda.thread_idx("x")
+            profiler.mark("a", tx)
+            profiler.mark("a", A[tx])
+            A[tx] = A[tx] + T.float32(1)
+
+    with pytest.raises(iket_rewrite.PlanError, match="<source>:") as caught:
+        compiled(kernel)
+    assert caught.value.remedy
 
 
 def test_events_of_both_lowerings_in_one_module_are_refused():
@@ -176,14 +216,103 @@ def test_a_token_of_nothing_is_refused():
         profiler.range_start("a")
         profiler.range_end(T.uint32(9))
 
-    assert "no range that was started with no payload has this token" in fault(emit)
+    assert "no range of this kernel has the token 9" in fault(emit)
 
 
 def test_an_end_with_a_payload_needs_a_start_with_one():
     def emit(profiler, lane, tensor):
         profiler.range_end(profiler.range_start("a"), 3)
 
-    assert "no range that was started with payload i32 has this token" in fault(emit)
+    assert "no range of this kernel ends with payload i32: 'a' starts with no payload" in fault(emit)
+
+
+@pytest.mark.parametrize("token", [None, "load", True, 1.5])
+def test_what_is_no_token_is_refused(token):
+    def emit(profiler, lane, tensor):
+        profiler.range_start("a")
+        profiler.range_end(token)
+
+    assert "a token is what range_start or sentinel_token returned" in fault(emit)
+    assert type(token).__name__ in fault(emit)
+
+
+def test_a_value_of_another_type_is_no_token():
+    def emit(profiler, lane, tensor):
+        profiler.range_start("a")
+        profiler.range_end(tensor[lane])
+
+    assert "not float32" in fault(emit)
+
+
+def test_an_end_before_any_start_is_told_how_to_name_the_range():
+    with pytest.raises(Exception, match="no range of this kernel has started before this end") as caught:
+
+        @T.function
+        def kernel(A: T.Tensor((32,), T.float32)):
+            with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=32)):
+                profiler = IketProfiler()
+                token: T.uint32 = T.uint32(0)
+                for i in T.serial(4):
+                    profiler.range_end(token)
+                    token = profiler.range_start("late")
+                    A[i] = A[i] + T.float32(1)
+
+    assert "sentinel_token(name)" in str(caught.value)
+
+
+def test_a_name_that_never_starts_ends_nothing_whatever_its_payload():
+    @T.function
+    def kernel(A: T.Tensor((32,), T.float32)):
+        with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=32)):
+            profiler = IketProfiler()
+            tx = T.cuda.thread_idx("x")
+            plain: T.uint32 = profiler.sentinel_token("plain")
+            typed: T.uint32 = profiler.sentinel_token("typed", dtype="float32")
+            profiler.range_end(plain)
+            profiler.range_end(typed, A[tx])
+            A[tx] = A[tx] + T.float32(1)
+
+    assert events(kernel) == []
+
+
+def test_tokens_are_those_of_the_kernel_whichever_profiler_it_uses():
+    @T.function
+    def kernel(A: T.Tensor((32,), T.float32)):
+        with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=32)):
+            one = IketProfiler()
+            other = IketProfiler()
+            tx = T.cuda.thread_idx("x")
+            first = one.range_start("first")
+            second = other.range_start("second")
+            A[tx] = A[tx] + T.float32(1)
+            other.range_end(first)
+            one.range_end(second)
+
+    assert [name for kind, name, _ in events(kernel) if kind == "range_end"] == ["first", "second"]
+
+
+def test_a_profiler_of_several_kernels_keeps_their_ranges_apart():
+    shared = IketProfiler()
+
+    def build_one(name: str):
+        @T.function
+        def kernel(A: T.Tensor((32,), T.float32)):
+            with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=32)):
+                tx = T.cuda.thread_idx("x")
+                token: T.uint32 = shared.range_start(name)
+                A[tx] = A[tx] + T.float32(1)
+                shared.range_end(token)
+
+        return kernel
+
+    for name in ("one", "two"):
+        assert events(build_one(name)) == [("range_start", name, None), ("range_end", name, None)]
+
+
+def test_outside_a_kernel_there_are_no_events():
+    for call in (lambda p: p.mark("a"), lambda p: p.range_pop(), lambda p: p.range_start("a")):
+        with pytest.raises(TirxEventError, match="no kernel is being built here"):
+            call(IketProfiler())
 
 
 def test_a_range_whose_payload_changes_is_refused():
