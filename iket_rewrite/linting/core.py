@@ -21,6 +21,7 @@ from .sites import Site, find_sites
 
 #: A text is not parsed beyond so many characters, which takes some seconds.
 _LONGEST = 4_000_000
+_LINE_END = re.compile(r"\r\n|\n|\r")
 _OFF = re.compile(r"(?://|/\*)[^\n]*\biket-lint:\s*off\b")
 #: Rules that must hold whatever conditional compilation chooses: what another branch adds may be what is missing.
 _EVERYWHERE = ("empty-range", "issue-time")
@@ -60,7 +61,7 @@ def lint(
         for one in reversed(found)
         if (pedantic or RULES[one.id].by_default)
     }
-    lines = text.text.splitlines() if _OFF.search(text.text) else []
+    lines = _LINE_END.split(text.text) if _OFF.search(text.text) else []
     shown = (one for one in kept.values() if not _is_off(lines, one.place.line))
     return tuple(sorted(shown, key=lambda one: (one.place.line, one.place.column, one.id)))
 

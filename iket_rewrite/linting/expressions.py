@@ -21,6 +21,8 @@ _LAST_WORD = re.compile(r"([A-Za-z_]\w*)\s*(?:<[\s\S]*>)?\s*\Z")
 STOPS = frozenset(["__trap", "__builtin_trap", "__builtin_unreachable", "__nv_unreachable", "abort", "__exit", "exit"])
 _EXIT_ASM = re.compile(r"\b(?:exit|trap)\s*;")
 _DEEPEST = 40
+#: How much of what a call calls is read.
+_LONGEST_NAME = 256
 #: What does nothing beside what stands in it.
 _TRANSPARENT = ("parenthesized_expression", "cast_expression", "argument_list", "fold_expression")
 
@@ -112,7 +114,8 @@ class Expressions(Steps):
     def called(self, node: Node) -> str:
         """Return the last name of what a call calls, or ""."""
         function = node.child_by_field_name("function")
-        found = _LAST_WORD.search(self.text_of(function)) if function is not None else None
+        text = self.text_of(function)[-_LONGEST_NAME:] if function is not None else ""
+        found = _LAST_WORD.search(text)
         return found.group(1) if found is not None else ""
 
     def _assembly(self, node: Node) -> None:

@@ -163,6 +163,7 @@ class _Judge:
             effects,
             self.enumerators,
             self.unrolling.copies,
+            self.unrolling.value,
         )
 
     def _effects(self, flows: dict[Function, tuple[Flow, Paths]]) -> dict[str, Effect]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 
 class Lanes(enum.Enum):
@@ -26,7 +26,7 @@ class Lanes(enum.Enum):
 
 _LANE_NAMES = re.compile(r"\b(?:lane|laneId|laneid|lane_id|laneIdx|lane_idx|kLane)\b")
 _THREAD_NAMES = re.compile(r"\bthreadIdx\s*\.\s*x\b|\bthread_rank\s*\(\s*\)")
-_ELECTION = re.compile(r"\b\w*elect(?:_one|ed|_sync)?\w*(?:<[\w\s]*>)?\s*\(|\bis_elected\b|\belected\b")
+_ELECTION = re.compile(r"\b(?:(?:\w*_)?elect|\w*Elect)(?!ri|ro)\w*(?:<[\w\s]*>)?\s*\(|\b(?:is_)?elected\b")
 #: Their value is one for the whole warp.
 _GATHERING = re.compile(
     r"\b(?:__shfl_sync|__ballot_sync|__any_sync|__all_sync|__uni_sync|__reduce_\w+_sync|__syncthreads_\w+|__popc"
@@ -38,10 +38,13 @@ _TYPE_CAST = re.compile(
     r"|size_t|std::size_t)(?:\s+(?:int|long))?\s*\)"
 )
 _INNER = re.compile(r"(\b[\w:.>-]*(?:<[\w\s,:]*>)?\s*)?([(\[])([^()\[\]]*)[)\]]")
-_WARP_SIZE = r"(?:32[uU]?[lL]*|warpSize|WARP_?SIZE|kWarp_?[Ss]ize|WARP_THREADS|kWarpThreads)"
-_PER_WARP = re.compile(rf"\b[NV]_(?:\s*%\s*\w+)?\s*(?:/\s*{_WARP_SIZE}|>>\s*5[uU]?)\b")
+#: A name that a constant has, by its looks.
+_CONSTANT = r"(?![VNE]_)(?:\w+::)*(?:k[A-Z]\w*|[A-Z]\w*|warpSize|\w*[wW]arp_?[sS]ize\w*)(?!\w|\s*[(<])"
+_PER_WARP = re.compile(rf"\b[NV]_(?:\s*%\s*\w+)?\s*(?:(/)\s*({_CONSTANT}|\d+)|>>\s*([5-9])(?!\d))[uU]?[lL]*\b")
+_WARP_SIZE = r"(?:32[uU]?[lL]*|warpSize|\w*(?:WARP|[wW]arp)_?(?:SIZE|[Ss]ize|THREADS|Threads)\w*)"
 _IN_WARP = re.compile(rf"\b[NV]_\s*(?:%\s*{_WARP_SIZE}|&\s*(?:31[uU]?|0[xX]1[fF][uU]?))(?!\w)")
-_BOUND = re.compile(r"\bV_\s*(<=|>=|<|>)\s*(\d+)[uU]?[lL]*(?!\w)")
+_NUMBER = rf"(?:\d+[uU]?[lL]*(?!\w)|{_CONSTANT})"
+_BOUND = re.compile(rf"\bV_\s*(<=|>=|<|>)\s*({_NUMBER}(?:\s*[*+]\s*{_NUMBER})*)")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 #: A variable's name: not a member's.
 _VARIABLE = re.compile(r"(?<![.\w])(?<!->)(?<!::)[A-Za-z_]\w*")
@@ -50,9 +53,14 @@ _LONGEST = 4096
 
 
 class Variables:
-    """What is known of the variables of one function."""
+    """What is known of the variables of one function.
 
-    def __init__(self) -> None:
+    Args:
+        value_of: gives the value of a constant expression, or None where it is not known.
+    """
+
+    def __init__(self, value_of: Callable[[str], int | None] = lambda text: None) -> None:
+        self.value_of = value_of
         self.known: dict[str, Lanes] = {}
 
     def learn(self, name: str, value: str) -> None:
@@ -72,7 +80,7 @@ class Variables:
         text = _CAST.sub("", _TYPE_CAST.sub("", text))
         while (found := _INNER.search(text)) is not None:
             text = text[: found.start()] + self._folded(*found.groups()) + text[found.end() :]
-        return _settled(text)
+        return self._settled(text)
 
     def _lane(self, match: re.Match[str]) -> str:
         return match.group() if match.group() in self.known else "N_"
@@ -88,24 +96,29 @@ class Variables:
             return "E_"
         if bracket == "(" and head and _GATHERING.search(head):
             return " u_ "
-        inner = _settled(inner)
+        inner = self._settled(inner)
         told = _told(inner)
         if not head or head in ("return", "if", "while"):
             return {Lanes.NUMBER: " N_ ", Lanes.VARYING: " V_ ", Lanes.ELECTED: " E_ "}.get(told, " u_ ")
         mixed = any(word in ("V_", "N_") for word in _WORD.findall(f"{inner} {head}"))
         return " V_ " if mixed else " u_ "
 
+    def _settled(self, text: str) -> str:
+        """Replace what is known to be the number of the lane, or uniform over the warp."""
+        text = _PER_WARP.sub(self._divided, text)
+        text = _IN_WARP.sub(" N_ ", text)
+        return _BOUND.sub(self._bounded, text)
 
-def _settled(text: str) -> str:
-    """Replace what is known to be the number of the lane, or uniform over the warp."""
-    text = _PER_WARP.sub(" u_ ", text)
-    text = _IN_WARP.sub(" N_ ", text)
-    return _BOUND.sub(_bounded, text)
+    def _divided(self, match: re.Match[str]) -> str:
+        return " u_ " if not match.group(1) or self._holds_warps(match.group(2), 0) else match.group()
 
+    def _bounded(self, match: re.Match[str]) -> str:
+        return " u_ " if self._holds_warps(match.group(2), match.group(1) in ("<=", ">")) else match.group()
 
-def _bounded(match: re.Match[str]) -> str:
-    bound = int(match.group(2)) + (match.group(1) in ("<=", ">"))
-    return " u_ " if bound % 32 == 0 else match.group()
+    def _holds_warps(self, text: str, more: int) -> bool:
+        """Say whether a constant is a number of whole warps; what is not known is taken for one."""
+        value = self.value_of(text)
+        return value is None or (value + more) % 32 == 0
 
 
 def _told(text: str) -> Lanes:

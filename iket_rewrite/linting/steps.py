@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from .asynchronous import Helpers
 from .conditions import Guard
 from .flow import Around, Edge, Flow, Step, StepKind
+from .lanes import Variables
 from .parsing import Node, holds
 from .sites import Point, Site
 
@@ -30,6 +31,7 @@ class Reading:
         effects: the functions of the file that leave ranges open or end some.
         enumerators: names of constants.
         copies: says of a loop how often `#pragma unroll` repeats its body.
+        value_of: gives the value of a constant expression, or None.
     """
 
     text: str
@@ -40,6 +42,7 @@ class Reading:
     effects: frozenset[str]
     enumerators: frozenset[str]
     copies: Callable[[Node], int]
+    value_of: Callable[[str], int | None]
     offsets: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -60,7 +63,7 @@ class Steps:
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
-        self.flow = Flow()
+        self.flow = Flow(variables=Variables(reading.value_of))
         self.ends: Ends = []
         self.around = Around()
         self.nesting = 0

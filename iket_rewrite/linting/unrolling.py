@@ -57,7 +57,7 @@ class Unrolling:
         trips = self._trips(loop)
         if trips is None:
             return 1
-        limit = self._value(asked) if asked else None
+        limit = self.value(asked) if asked else None
         return max(1, min(trips, limit) if limit is not None else trips if not asked else 1)
 
     def _trips(self, loop: Node) -> int | None:
@@ -68,21 +68,21 @@ class Unrolling:
         first, bound = _START.search(head.group(1).strip()), _BOUND.search(head.group(2).strip())
         if first is None or bound is None:
             return None
-        begin, end = self._value(first.group(2)), self._value(bound.group(3))
+        begin, end = self.value(first.group(2)), self.value(bound.group(3))
         text = self.original[update.start_byte : update.end_byte].strip()
         step = _STEP.match(text)
-        width = self._value(step.group(2)) if step is not None else 1 if "++" in text else None
+        width = self.value(step.group(2)) if step is not None else 1 if "++" in text else None
         if begin is None or end is None or not width or width < 0:
             return None
         return max(0, -(-(end + (bound.group(2) == "<=") - begin) // width))
 
-    def _value(self, text: str, depth: int = 0) -> int | None:
+    def value(self, text: str, depth: int = 0) -> int | None:
         """Return the value of a constant expression of integers, or None."""
         text = _SUFFIX.sub("", text.strip())
         if len(text) > _LONGEST or depth > 8:
             return None
         names = {
-            name: self._value(self.constants[name], depth + 1) for name in _WORD.findall(text) if name in self.constants
+            name: self.value(self.constants[name], depth + 1) for name in _WORD.findall(text) if name in self.constants
         }
         try:
             tree = ast.parse(text, mode="eval")

@@ -77,6 +77,12 @@ def test_characters_beyond_ascii_move_no_place():
     assert '"größe ✓ 🙂"' in finding.message
 
 
+def test_a_line_is_silenced_whatever_ends_the_lines_before_it():
+    text = "// \x0c \u2028 \x1d\r// \r\n__global__ void k() {\nIKET_RANGE_POP();  // iket-lint: off\n}\n"
+    assert iket_rewrite.lint(text) == ()
+    assert len(iket_rewrite.lint(text.replace("off", "on"))) == 1
+
+
 def test_splices_and_carriage_returns_move_no_place():
     text = '__global__ void k(int* o) {\r\n  o[0] \\\r\n = 1;\r\n IKET_RANGE_PU\\\r\nSH("a"); o[0] = 1; }\r\n'
     (finding,) = iket_rewrite.lint(text)
