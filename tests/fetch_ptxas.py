@@ -3,6 +3,7 @@
 
 python tests/fetch_ptxas.py              # the newest of 12.x and of 13.x
 python tests/fetch_ptxas.py 12.4.131     # others
+python tests/fetch_ptxas.py --all        # the last of every minor release from 12.4 to 13.5, for the matrix
 """
 
 from __future__ import annotations
@@ -13,10 +14,24 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RELEASES = ("12.9.86", "13.5.37")
+#: What `make test-matrix` adds.
+MATRIX_RELEASES = (
+    "12.4.131",
+    "12.5.82",
+    "12.6.85",
+    "12.8.93",
+    "13.0.88",
+    "13.1.115",
+    "13.2.86",
+    "13.3.73",
+    "13.4.92",
+)
 
 
 def folder(release: str) -> Path:
-    """Return where a release is kept."""
+    """Return where a release is kept; those of the matrix lie apart, so that they do not slow every other test."""
+    if release in MATRIX_RELEASES:
+        return ROOT / ".venv-matrix" / f"ptxas-{release}"
     return ROOT / f".venv-ptxas-{release}"
 
 
@@ -36,5 +51,6 @@ def fetch(release: str) -> None:
 
 
 if __name__ == "__main__":
-    for wanted in sys.argv[1:] or RELEASES:
+    arguments = sys.argv[1:] or RELEASES
+    for wanted in (*MATRIX_RELEASES, *RELEASES) if "--all" in arguments else arguments:
         fetch(wanted)
