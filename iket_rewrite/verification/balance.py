@@ -192,8 +192,10 @@ class _Follower:
             return
         if self._by_leader(last):
             popping = [successor for successor in block.successors if self._pops(successor)]
-            if len(popping) == 1:
-                yield popping[0], state
+            # Of two ways that begin with a pop, one is past the leader's: the leader goes there after it.
+            past = {after for successor in popping for after in self.flow.blocks[successor].successors}
+            if len(first := [successor for successor in popping if successor not in past]) == 1:
+                yield first[0], state
                 return
         targets = list(dict.fromkeys(self.flow.block_of(jump) for jump in jumps))
         for holds, split in self._split(last, state) if falls else [(True, state)]:
