@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 from texts import plan_of
 
-from iket_rewrite.rewriting.payloads import _TYPES, Effects, judge
+from iket_rewrite.rewriting.known_names import TYPES
+from iket_rewrite.rewriting.payloads import Effects, judge
 
 NONE, CERTAIN, UNKNOWN = Effects.NONE, Effects.CERTAIN, Effects.UNKNOWN
 
@@ -199,7 +200,7 @@ def test_of_what_can_not_be_read_nothing_is_known(expression):
     assert (verdict.effects, verdict.constant, verdict.uniform) == (UNKNOWN, False, False)
 
 
-@pytest.mark.parametrize("name", sorted(name for name in _TYPES if "__" not in name[2:]))
+@pytest.mark.parametrize("name", sorted(name for name in TYPES if "__" not in name[2:]))
 def test_names_of_cuda_types_are_read(name):
     assert judge(f"({name})n", steady).uniform
     assert judge(f"({name})(n)", steady).effects is not UNKNOWN or judge(f"{name}(n)", steady).uniform

@@ -14,7 +14,7 @@ from ..rewriting.annotation import Annotation
 from ..rewriting.core import check_options, find
 from ..rewriting.event import NOTHING_KEPT, KeptPlan
 from ..rewriting.notice import Notice
-from ..rewriting.payloads import SteadyParameters, macro_words
+from ..rewriting.parameters import SteadyParameters, macro_words
 from ..rewriting.plan import EMPTY, Decision, Plan, make_plan
 from ..rewriting.render import copied_lead, forwarding, program_definitions, site_edits
 from ..rewriting.scan import holds_metadata

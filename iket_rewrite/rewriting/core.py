@@ -14,7 +14,7 @@ from . import scopes, targets
 from .annotation import Annotation
 from .dialects import CALLEE_HINT, CALLEES, OWN_CALLEES, SECOND_PREFIX_CALLEES, read_all
 from .notice import Notice
-from .payloads import SteadyParameters
+from .parameters import SteadyParameters
 from .plan import EMPTY, METHODS, Plan, make_plan
 from .render import rewrite_edits, strip_edits
 from .scan import Scan, defines, holds_metadata, scan

@@ -21,7 +21,8 @@ from ..source import Source
 from .annotation import Annotation, Meaning, Origin, SiteKind, SourcePosition
 from .event import NOTHING_KEPT, Event, KeptPlan
 from .notice import Notice
-from .payloads import Effects, SteadyParameters, judge
+from .parameters import SteadyParameters
+from .payloads import Effects, judge
 
 METHODS = ("auto", *(method.value for method in Method))
 
