@@ -11,9 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .search import Search
+
 #: Where a word stands: the arguments, a variable or an options file, and from where to where in it.
 Origin = tuple[str, int, int]
 
+#: Variables by which the host compiler looks for headers: behind -I, and behind -isystem.
+SEARCHED = ("CPATH", "CPLUS_INCLUDE_PATH")
 PREPEND, APPEND = "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"
 ARGUMENTS = ""
 #: Options that take the next word as their value, long and short, of nvcc 12.0 to 13.0.
@@ -50,6 +56,9 @@ _SHORT = {
 }
 #: A word of an options file or a variable: double quotes keep blanks together, single ones do not.
 _WORD = re.compile(r'(?:"[^"]*"|[^\s"])+')
+#: The host compiler's options come apart at commas, and a shell reads them.
+_HOST_GAP = re.compile(r"[,\s]")
+_HOST_FOLDERS = ("-iquote", "-isystem", "-idirafter", "-I")
 _LEAD = re.compile(r"-[\w-]+=|-[IDUL]")
 
 
@@ -74,6 +83,7 @@ class Command:
         sources: the inputs that are compiled as CUDA.
         quoted, include, system: the folders of -iquote (handed on to the host compiler), -I and -isystem, in order.
         folder_words: the words that give the latter two.
+        host_folders: the folders that -I, -isystem and -idirafter give to the host compiler alone, with the option.
         forced: the words that give files of -include.
         macros: what -D defines.
         output, output_folder, dependencies: the values of -o, -odir and -MF, or None.
@@ -92,6 +102,7 @@ class Command:
         self.include: list[str] = []
         self.system: list[str] = []
         self.folder_words: list[Word] = []
+        self.host_folders: list[tuple[str, str]] = []
         self.forced: list[Word] = []
         self.macros: list[str] = []
         self.output: str | None = None
@@ -103,8 +114,10 @@ class Command:
         self._host_options: list[str] = []
         self._read(self._words())
         for index, option in enumerate(self._host_options):
-            if option.startswith("-iquote"):
-                self.quoted.append(option[len("-iquote") :] or "".join(self._host_options[index + 1 : index + 2]))
+            lead = next((lead for lead in _HOST_FOLDERS if option.startswith(lead)), None)
+            if lead is not None:
+                path = option[len(lead) :] or "".join(self._host_options[index + 1 : index + 2])
+                self.quoted.append(path) if lead == "-iquote" else self.host_folders.append((lead, path))
 
     @property
     def sources(self) -> list[Word]:
@@ -112,6 +125,14 @@ class Command:
         if self.language is not None:
             return self.inputs if self.language == "cu" else []
         return [word for word in self.inputs if word.text.lower().endswith(".cu")]
+
+    @property
+    def folders(self) -> list[str]:
+        """Return the folders for all includes, in the order in which the host compiler looks into them."""
+        host = {lead: [path for option, path in self.host_folders if option == lead] for lead in _HOST_FOLDERS}
+        behind, last = (self.environment[name].split(":") if self.environment.get(name) else [] for name in SEARCHED)
+        first = [*host["-I"], *self.include, *behind]
+        return [*first, *host["-isystem"], *self.system, *last, *host["-idirafter"]]
 
     def _words(self) -> Iterator[Word]:
         yield from self._split(PREPEND, self.environment.get(PREPEND, ""))
@@ -155,7 +176,7 @@ class Command:
         elif name == "D":
             self.macros += value.text.split(",")
         elif name == "Xcompiler":
-            self._host_options += value.text.split(",")
+            self._host_options += filter(None, _HOST_GAP.split(value.text))
         elif name == "o":
             self.output = value.text
         elif name == "odir":
@@ -175,9 +196,11 @@ class Command:
             return  # nvcc will say so
         self._read(self._split(path, text))
 
-    def forced_files(self) -> list[str]:
-        """Return the files of -include."""
-        return [path for word in self.forced for path in split_value(word.text)[1] if path]
+    def forced_files(self, search: Search) -> dict[str, str]:
+        """Return the project's files of -include: by the name, where it leads, from the working folder on."""
+        names = [name for word in self.forced for name in split_value(word.text)[1] if name]
+        found = {name: search.resolve(name, False, "") for name in names}
+        return {name: path for name, path in found.items() if path is not None}
 
     def with_words(
         self, changes: Mapping[Origin, str], save: Callable[[int, str], str]

@@ -49,11 +49,11 @@ def compile_with(
 
 def tree_of(command: Command, given: Mapping[str, bytes]) -> Tree | None:
     """Return the files of a command; None where there is nothing to rewrite, or nvcc has to say what is wrong."""
-    tree = Tree(Search(command.quoted, (*command.include, *command.system)), given)
-    names = [*command.forced_files(), *(word.text for word in command.sources)]
-    if not command.sources or not all(os.path.isfile(path) or path in given for path in names):
+    sources = [word.text for word in command.sources]
+    if not sources or not all(os.path.isfile(path) or path in given for path in sources):
         return None
-    for path in names:
+    tree = Tree(Search(command.quoted, command.folders), given)
+    for path in (*command.forced_files(tree.search).values(), *sources):
         if not os.access(path, os.R_OK) and path not in given:
             return None
         tree.add(path)
@@ -98,7 +98,7 @@ def _compile_tree(nvcc: Sequence[str], command: Command, tree: Tree, say: Callab
 
         (data,) = (file.data for file in tree.files.values() if file.path == "-")
         return run_child([*nvcc, *command.arguments], command.environment, data=data)
-    return compile_overlaid(nvcc, command, program, say)
+    return compile_overlaid(nvcc, command, tree.search, program, say)
 
 
 def _tell(program: Program, say: Callable[[str], None]) -> None:

@@ -33,15 +33,18 @@ def lay_out(copies: Sequence[Copy], folder: str) -> None:
                 file.write(copy.data)
 
 
-def clear(folder: str) -> None:
-    """Remove a folder and what is in it, as far as that goes."""
+def clear(folder: str, but: str | None = None) -> None:
+    """Remove a folder and what is in it, as far as that goes; where a name is to stay, what is beside it."""
     for inner, folders, files in os.walk(folder, topdown=False):
         for name in files:
+            if name == but:
+                continue
             with contextlib.suppress(OSError):
                 os.unlink(os.path.join(inner, name))
         for name in folders:
             path = os.path.join(inner, name)
             with contextlib.suppress(OSError):
                 os.unlink(path) if os.path.islink(path) else os.rmdir(path)
-    with contextlib.suppress(OSError):
-        os.rmdir(folder)
+    if but is None:
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)

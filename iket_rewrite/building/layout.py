@@ -69,6 +69,10 @@ class Layout:
         self.forwarded: dict[str, str] = {}
         self.folders = self._folders()
         self._forward()
+        if not all(is_below(place, self.root) for place in self.forwarded):
+            # An include climbs above the root: so does the root, for nothing is written outside the overlay.
+            self.root = os.path.commonpath([self.root, *map(os.path.dirname, self.forwarded)])
+            self.folders = self._folders()
 
     def relative(self, place: str) -> str:
         """Return the path inside the overlay of what lies at a place."""
@@ -96,15 +100,26 @@ class Layout:
                     self.forwarded[self.search.place(os.path.join(folder, include.name))] = before
 
     def _found(self, name: str, folder: str) -> str | None:
-        """Return the place of the original that a quoted include in a copied file leads to, through the overlay."""
+        """Return the place of what a quoted include in a copied file leads to, through the overlay.
+
+        An empty string for a file that has a copy, and whose original is found instead.
+        """
         beside = self.search.place(os.path.join(folder, name))
-        if beside in self.copied or beside in self.aliases:
+        if self._is_copied(beside):
             return beside
-        for candidate in (*self.folders.quoted, *self.search.folders):
+        for candidate in self.folders.quoted:
+            path = os.path.join(candidate, name)
+            if self.search.is_file(path):
+                place = self.search.place(path)
+                return "" if self._is_copied(place) else place
+        for candidate in self.search.folders:
             path = os.path.join(candidate, name)
             if self.search.is_file(path):
                 return self.search.place(path)
         return None
+
+    def _is_copied(self, place: str) -> bool:
+        return place in self.copied or place in self.aliases
 
 
 def quoted_folders(folders: Iterable[str]) -> tuple[list[str], list[str]]:

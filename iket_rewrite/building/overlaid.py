@@ -3,21 +3,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from ..errors import OptionError
 from ..rewriting.core import ONLY_SECOND_PREFIX
 from ..rewriting.event import NOTHING_KEPT
 from .child import run_child, stopping
-from .command_line import Command, Origin, Word, split_value
+from .claiming import claimed
+from .command_line import SEARCHED, Command, Origin, Word, split_value
 from .dependencies import mapped, written_to
-from .laying import clear, lay_out
+from .laying import lay_out
 from .layout import quoted_folders
 from .plan_file import load_plan
 from .program import DEFINITIONS, Program, Settings, program_of
 from .reached import Tree
+from .search import Search
 
 #: A shell's way to say that a signal ended a program.
 _BY_SIGNAL = 128
@@ -36,31 +37,33 @@ def program_of_command(command: Command, tree: Tree) -> Program:
         kept=load_plan(kept, closed=True) if kept else NOTHING_KEPT,
         name=DEFINITIONS,
     )
-    forced = [tree.search.place(path) for path in command.forced_files()]
+    forced = [tree.search.place(path) for path in command.forced_files(tree.search).values()]
     sources = tuple(word.text for word in command.sources)
     units = [[tree.aliases.get(place, place) for place in (*forced, tree.search.place(path))] for path in sources]
     return program_of(tree, units, sources, settings)[0]
 
 
-def compile_overlaid(nvcc: Sequence[str], command: Command, program: Program, say: Callable[[str], None]) -> int:
+def compile_overlaid(
+    nvcc: Sequence[str], command: Command, search: Search, program: Program, say: Callable[[str], None]
+) -> int:
     """Write the overlay, run nvcc on it, and make what nvcc writes name the originals; return its exit status.
 
     Raises:
         OptionError: the overlay can not be written.
         ToolError: nvcc can not be started.
     """
-    with stopping(), _folder(command) as folder:
+    with stopping(), claimed(_folder(command)) as folder:
         try:
             lay_out(program.copies, folder)
         except OSError as error:
             raise OptionError(f"{folder}: can not be written: {error.strerror or error}") from None
-        arguments, environment = _redirected(command, program, folder)
+        arguments, environment = _redirected(command, search, program, folder)
         originals = _Originals(program, folder)
         status = run_child(
             [*nvcc, *arguments],
             environment,
             complaints=originals.in_message,
-            output=originals.in_rules if command.flags & {"M", "MM"} and command.output is None else None,
+            output=originals.in_rules if command.flags & {"M", "MM"} and not _rule_files(command) else None,
         )
         if status > _BY_SIGNAL:
             say(f"{nvcc[-1]} was ended by signal {status - _BY_SIGNAL}")
@@ -74,30 +77,18 @@ def _rule_files(command: Command) -> list[str]:
     sources = [word.text for word in command.inputs]
     if command.flags & {"MD", "MMD"}:
         return written_to(command.output, command.output_folder, command.dependencies, sources)
-    return [command.output] if command.flags & {"M", "MM"} and command.output is not None else []
+    named = command.output or command.dependencies
+    return [named] if command.flags & {"M", "MM"} and named else []
 
 
-@contextlib.contextmanager
-def _folder(command: Command) -> Iterator[str]:
-    """Make the overlay's folder beside the output, and remove it in the end."""
+def _folder(command: Command) -> str:
+    """Return where the overlay's folder should lie: beside the output."""
     first = command.sources[0].text
     output = command.output or os.path.join(command.output_folder or "", os.path.basename(first))
-    folder = os.path.join(os.path.dirname(output), f".iket-{os.path.basename(output)}")
-    try:
-        # One that is there was left behind by a process that was killed.
-        clear(folder)
-        os.mkdir(folder)
-    except OSError:
-        from tempfile import mkdtemp
-
-        folder = mkdtemp(prefix="iket-")
-    try:
-        yield folder
-    finally:
-        clear(folder)
+    return os.path.join(os.path.dirname(output), f".iket-{os.path.basename(output)}")
 
 
-def _redirected(command: Command, program: Program, folder: str) -> tuple[list[str], dict[str, str]]:
+def _redirected(command: Command, search: Search, program: Program, folder: str) -> tuple[list[str], dict[str, str]]:
     """Return the arguments and the variables by which nvcc compiles the copies, and looks for includes there first."""
     copies = {copy.original: os.path.join(folder, copy.path) for copy in program.copies if copy.original}
     inside = {
@@ -105,6 +96,7 @@ def _redirected(command: Command, program: Program, folder: str) -> tuple[list[s
         for path, original in program.folders.pairs
         if path is not None
     }
+    forced = command.forced_files(search)
     changes: dict[Origin, str] = {}
 
     def change(word: Word, new: Callable[[str], str]) -> None:
@@ -117,7 +109,7 @@ def _redirected(command: Command, program: Program, folder: str) -> tuple[list[s
         if word.text in copies:
             changes[word.origin] = copies[word.text]
     for word in command.forced:
-        change(word, lambda path: copies.get(path, path))
+        change(word, lambda path: copies.get(forced.get(path, path), path))
     for word in command.folder_words:
         change(word, lambda path: f"{inside[path]},{path}" if path in inside else path)
 
@@ -128,9 +120,17 @@ def _redirected(command: Command, program: Program, folder: str) -> tuple[list[s
         return path
 
     arguments, environment = command.with_words(changes, save)
+    for name in SEARCHED:
+        paths = environment.get(name, "").split(os.pathsep)
+        if not inside.keys().isdisjoint(paths):
+            both = (f"{inside[path]}{os.pathsep}{path}" if path in inside else path for path in paths)
+            environment[name] = os.pathsep.join(both)
     # What the command names itself comes behind: the folders of the originals were looked into first.
     own = (path for path in program.folders.quoted if path not in command.quoted)
     first, last = quoted_folders(own)
+    for option, path in command.host_folders:
+        if path in inside:
+            first.append(f"-Xcompiler={option},{inside[path]}")
     return [*first, *arguments, *last], environment
 
 

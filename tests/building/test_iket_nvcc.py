@@ -17,6 +17,7 @@ from toolbox import INCLUDE, Official
 
 import iket_rewrite
 from iket_rewrite.building import toolkit
+from iket_rewrite.building.claiming import claimed
 
 pytestmark = needs_nvcc
 
@@ -106,7 +107,9 @@ def test_a_cache_can_stand_behind(tmp_path):
 # --- Where nvcc looks for files ---------------------------------------------------------------------------------
 
 REACHED = {
-    "k.cu": "#include <marks.cuh>\nint k() { return 0; }\n",
+    "k.cu": '#include <marks.cuh>\n#include "more.cuh"\nint k() { return 0; }\n',
+    "in c/more.cuh": 'void more() { IKET_MARK("more"); }\n',
+    "in_c/more.cuh": 'void more() { IKET_MARK("more"); }\n',
     "in c/marks.cuh": BASIC["include/marks.cuh"],
     "in_c/marks.cuh": BASIC["include/marks.cuh"],
     "options.txt": '-w "-DX=1"\n -I in_c\n',
@@ -126,6 +129,11 @@ ROUTES = {
     "appended": ([], {"NVCC_APPEND_FLAGS": "-Iin_c"}),
     "options file": (["--options-file", "options.txt"], {}),
     "nested options files": (["-optf=empty.txt,outer.txt"], {}),
+    "host -I": (["-Xcompiler", "-O2 -Iin_c"], {}),
+    "host -isystem": (["-Xcompiler", "-isystem", "-Xcompiler", "in_c"], {}),
+    "host -idirafter": (["-Xcompiler=-idirafter,in_c"], {}),
+    "CPATH": ([], {"CPATH": "nothing:in_c"}),
+    "CPLUS_INCLUDE_PATH": ([], {"CPLUS_INCLUDE_PATH": "in_c"}),
 }
 
 
@@ -138,6 +146,13 @@ def test_a_header_is_found_by_every_route(options, variables):
     assert listing() == sorted(REACHED)
 
 
+def test_a_header_that_only_quotes_find_is_rewritten():
+    write({"k.cu": '#include "marks.cuh"\n'})
+    done = iket_nvcc("-E", "-Xcompiler", "-iquote,include", "k.cu")
+    assert done.returncode == 0, done.stderr
+    assert is_on(done.stdout)
+
+
 def test_the_first_folder_wins_as_it_does_without_us():
     write({"k.cu": "#include <one.cuh>\n#include <two.cuh>\n", "a/one.cuh": "int a_one;\n"})
     write({"b/one.cuh": 'int b_one() { IKET_MARK("b"); }\n', "b/two.cuh": 'int b_two() { IKET_MARK("two"); }\n'})
@@ -147,7 +162,15 @@ def test_the_first_folder_wins_as_it_does_without_us():
     assert is_on(done.stdout)
 
 
-@pytest.mark.parametrize("option", [["-include", "include/marks.cuh"], ["--pre-include=include/marks.cuh"]])
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["-include", "include/marks.cuh"],
+        ["--pre-include=include/marks.cuh"],
+        ["-include", "marks.cuh", "-Iinclude"],
+        ["-include", "stdint.h,iket_rewrite/iket.cuh", "-include=marks.cuh", "-Xcompiler=-iquote,include"],
+    ],
+)
 def test_a_header_that_is_included_by_an_option(option):
     write({"k.cu": 'void k() { TRACE("k"); }\n'})
     done = iket_nvcc("-E", *option, "k.cu")
@@ -230,6 +253,8 @@ def test_the_dependency_file_names_the_originals(compiled, folder):
         (["-M"], None),
         (["-MM", "-MT", "target", "-MP"], None),
         (["-M", "-o", "rules.d"], "rules.d"),
+        (["-MM", "-MF", "rules.d"], "rules.d"),
+        (["-M", "-MF", "other.d", "-o", "rules.d"], "rules.d"),
         (["-MD", "-MF", "deep/rules.d", "-MP", "-ptx", "-o", "k.ptx"], "deep/rules.d"),
         (["-MMD", "-ptx", "-odir", "deep"], "deep/kernel.d"),
     ],
@@ -359,6 +384,30 @@ def test_what_a_killed_process_left_behind_is_cleared_away():
     write({".iket-kernel.o/stale": "", ".iket-kernel.o/src/kernel.cu": "int old;\n"})
     assert iket_nvcc("-E", KERNEL, "-o", "kernel.o").returncode == 0
     assert listing() == ["kernel.o"]
+
+
+def test_two_compilations_of_one_name_do_not_disturb_each_other():
+    with claimed(".iket-k.cu") as first:
+        Path(first, "src").mkdir()
+        with claimed(".iket-k.cu") as second:
+            assert (first, second) == (".iket-k.cu", ".iket-k.cu-2")
+        assert sorted(os.listdir(first)) == [".iket-lock", "src"]
+        assert not Path(second).exists()
+    with claimed(".iket-k.cu") as again:
+        assert again == first
+    assert not Path(first).exists()
+
+
+def test_rules_of_two_sources_of_one_name_are_made_at_once():
+    """As `make -j` has it, where each `.d` file is the output of `nvcc -M`."""
+    for name in "abc":
+        write({f"{name}/k.cu": f'#include <iket_rewrite/iket.cuh>\nvoid {name}() {{ IKET_MARK("{name}"); }}\n'})
+    lines = [command("nvcc_command", f"-I{INCLUDE}", "-M", f"{name}/k.cu") for name in "abc"]
+    running = [subprocess.Popen(line, env=environment(), stdout=subprocess.PIPE, text=True) for line in lines]
+    for name, process in zip("abc", running, strict=True):
+        assert process.communicate()[0].startswith(f"k.o : {name}/k.cu ")
+        assert process.returncode == 0
+    assert listing() == ["a/k.cu", "b/k.cu", "c/k.cu"]
 
 
 @pytest.mark.parametrize("cache", ["ccache", "sccache"])

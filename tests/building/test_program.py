@@ -70,19 +70,29 @@ def test_every_copy_names_its_original_and_its_lines():
 
 
 @pytest.mark.parametrize(
-    ("include", "options"),
+    ("include", "options", "forwarded"),
     [
-        ("<deep/marks.cuh>", {"include_dirs": ["include"]}),
-        ('"deep/marks.cuh"', {"include_dirs": ["nothing", "include"]}),
-        ('"../include/deep/marks.cuh"', {}),
-        ('  "marks.cuh"', {"include_dirs": ["include/deep"]}),
+        ("<deep/marks.cuh>", {"include_dirs": ["include"]}, []),
+        ('"deep/marks.cuh"', {"include_dirs": ["nothing", "include"]}, []),
+        ('"../include/deep/marks.cuh"', {}, []),
+        # The folder of the original is looked into first, for what is not copied.
+        ('  "marks.cuh"', {"include_dirs": ["include/deep"]}, ["src/marks.cuh"]),
     ],
 )
-def test_quoted_and_angled_includes_are_found(include, options):
+def test_quoted_and_angled_includes_are_found(include, options, forwarded):
     write({"src/k.cu": f"# include {include}\n", "include/deep/marks.cuh": MARK.format("m"), "nothing/x": ""})
     program = rewrite_program(["src/k.cu"], **options)
     assert names(program) == ["m"]
-    assert copies(program) == ["include/deep/marks.cuh", "src/k.cu"]
+    assert copies(program) == ["include/deep/marks.cuh", "src/k.cu", *forwarded]
+
+
+def test_an_include_that_climbs_above_the_project_writes_nothing_outside_the_overlay():
+    os.mkdir("project")
+    os.chdir("project")
+    write({"k.cu": '#include "../shared/marks.cuh"\n', "a/b/x": "", "a/shared/marks.cuh": MARK.format("m")})
+    program = rewrite_program(["k.cu"], include_dirs=["a/b"])
+    assert names(program) == ["m"]
+    assert copies(program) == ["project/a/shared/marks.cuh", "project/k.cu", "shared/marks.cuh"]
 
 
 @pytest.mark.parametrize(
