@@ -86,8 +86,9 @@ bench-gpu: $(VENV)/.test ## run the benchmarks that need a GPU
 	$(BIN)/python benchmarks/capture_cost/run.py
 
 # Without a network once the environment stands: a link or an anchor that leads nowhere ends it.
+# Not --quiet: mkdocs does not count the warnings then that it does not print.
 docs: $(DOCS_VENV)/.ready ## build the documentation as a site, into build/site
-	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build
 
 wheel-check: ## build the wheel, install it in an empty environment elsewhere, rewrite a fixture with it
 	$(PYTHON) tests/wheel_check.py

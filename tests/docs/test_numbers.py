@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers of docs/comparison.md are those of benchmarks/results; when one is measured again, the page follows."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from toolbox import ROOT
+
+PAGE = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+
+
+def table(text: str) -> dict[str, list[str]]:
+    """Return the cells of every row of every table in a text, by the first one."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    return {name: cells for name, *cells in rows}
+
+
+def results(name: str) -> str:
+    return (ROOT / "benchmarks" / "results" / f"{name}.md").read_text(encoding="utf-8")
+
+
+SHOWN = table(PAGE)
+COST = results("event_cost")
+CAPTURE = results("capture_cost")
+SPEED = table(results("rewrite_speed"))
+#: Columns of the page to columns of the measured table.
+FORMS = {0: "ours", 1: "TileLang's", 3: "CuTe DSL's"}
+
+
+def test_the_sums_of_the_costs():
+    sums = table(COST.split("Nanoseconds per event")[0])
+    row = next(cells for name, cells in SHOWN.items() if name.startswith("sum of the costs"))
+    assert [row[column] for column in FORMS] == [sums[form][0] for form in FORMS.values()]
+    above = re.match(r"(\d+) of (\d+)", sums["ours"][1])
+    assert f"in {above[1]} of the {above[2]} rows" in PAGE
+    worst = re.search(r"([\d.]+) against ([\d.]+)", sums["TileLang's"][2])
+    assert f"{worst[1]} ns against {worst[2]}" in PAGE
+
+
+@pytest.mark.parametrize(
+    ("shown", "measured"),
+    [
+        ("a marker, chain of 4, full grid, not captured", "marker; chain of 4; native; full; not captured"),
+        ("the same, captured", "marker; chain of 4; native; full; captured"),
+        (
+            "a constant of 32 bits, the same, not captured",
+            "constant, 32 bits; chain of 4; native; full; not captured",
+        ),
+        ("a loop counter of 32 bits, the same, captured", "counter, 32 bits; chain of 4; native; full; captured"),
+    ],
+)
+def test_the_cost_of_an_event(shown, measured):
+    rows = table(COST.split("Nanoseconds per event")[1])
+    for column, form in FORMS.items():
+        assert SHOWN[shown][column] == f"{rows[measured][rows['row'].index(form)]} ns"
+
+
+def test_the_cost_of_a_capture():
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| ([\d.]+ s) ", CAPTURE, re.MULTILINE)
+    times = {(program, way): time for program, way, time in rows}
+    for program in ("TIRx's guide", "TileLang GEMM"):
+        ours, _, tirx, *_ = SHOWN[f"{program}, whole run with capture"]
+        way, around = times[program, "inprocess"], times[program, "iket-profile"]
+        assert ours == f"{way} in the process, {around} around the command"
+        assert tirx == (f"{times[program, 'TIRx iket.run']} (`iket.run`)" if program.startswith("TIRx") else "")
+    assert f"took {re.search(r'in the process took ([0-9.]+ s)', CAPTURE)[1]}." in PAGE
+    later = re.search(r"at most 50 ms. . ([0-9.]+),", CAPTURE)
+    assert SHOWN["a later capture in one process"][0] == f"{later[1]} ms"
+
+
+@pytest.mark.parametrize(
+    ("shown", "measured"),
+    [
+        ("instrumenting 1,000 generated kernels, 4.5 MB", "1,000 generated kernels"),
+        ("the same, every kernel with events of its own", "the same, every kernel with events of its own"),
+    ],
+)
+def test_the_speed_of_the_rewriter(shown, measured):
+    cells = next(cells for name, cells in SPEED.items() if name.startswith(measured))
+    theirs, ours = re.match(r"(\d+ ms) / (\d+ ms)", cells[0]).groups()
+    assert SHOWN[shown][:2] == [ours, theirs]
