@@ -19,7 +19,7 @@ from iket_rewrite import load_trace
 
 def run(command: list[str], folder: Path) -> str:
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    binaries = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    binaries = f"{folder / 'commands'}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": binaries, "PYTHONPATH": paths}
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
@@ -28,6 +28,16 @@ def run(command: list[str], folder: Path) -> str:
     allowed = (0, 1) if "iket-trace" in command[-1] else (0,)
     assert done.returncode in allowed, f"{command}\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
     return done.stdout
+
+
+def lay_commands(folder: Path) -> None:
+    """Lay the commands that an installation brings: these tests run from a checkout."""
+    folder.mkdir()
+    for name in ("rewrite", "verify", "profile", "trace"):
+        script = folder / f"iket-{name}"
+        module = f"iket_rewrite.cli.{name}_command"
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n', encoding="utf-8")
+        script.chmod(0o755)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +60,7 @@ def test_a_tutorial_in_python_captures(page, package, names, tmp_path):
 @pytest.mark.skipif(NVCC is None, reason="no nvcc here (PATH, or the variable NVCC)")
 def test_the_tutorial_in_cuda_captures(tmp_path):
     page = "docs/tutorials/cuda.md"
+    lay_commands(tmp_path / "commands")
     for name, block in zip(("kernel.cu", "main.cu"), blocks(page, "cuda"), strict=True):
         (tmp_path / name).write_text(block.text, encoding="utf-8")
     lines = [line[2:] for block in BLOCKS if block.page == page for line in block.text.splitlines() if line[:2] == "$ "]
