@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from .rewriting.token_format import EventToken, decode_event, encode_event
     from .tracing.load import load_trace
     from .tracing.model import Trace
+    from .verification.baseline import compare_binaries
+    from .verification.comparison import Comparison
     from .verification.core import verify
     from .verification.report import Finding, Report
 
@@ -80,6 +82,8 @@ _HOMES = {
     "rewriting.token_format": ("encode_event", "decode_event", "EventToken"),
     "tracing.load": ("load_trace",),
     "tracing.model": ("Trace",),
+    "verification.baseline": ("compare_binaries",),
+    "verification.comparison": ("Comparison",),
     "verification.core": ("verify",),
     "verification.report": ("Report", "Finding"),
 }

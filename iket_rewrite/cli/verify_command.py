@@ -24,6 +24,7 @@ examples:
   iket-verify --strict build/              every binary in a folder; what CI wants
   iket-verify app --kernel '*gemm*' --sass show the records of some kernels
   iket-verify app --sarif findings.sarif   findings for a code scanning service
+  iket-verify --baseline plain.cubin kernel.cubin   what the marks change, and what lies in each range
 
 exit codes: 0 clean; 1 errors or warnings; 2 wrong usage, unreadable input or a missing tool
 """
@@ -48,6 +49,9 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--sarif", metavar="OUT", help="write the findings as SARIF, - for standard output")
     result.add_argument("--sass", action="store_true", help="show the instructions of every record with its verdict")
     result.add_argument("--kernel", metavar="PATTERN", help="judge only functions whose mangled name matches (*, ?)")
+    result.add_argument(
+        "--baseline", metavar="PLAIN", help="compare with the build without marks, and say what lies in each range"
+    )
     result.add_argument("--official", action="store_true", help="compare with NVIDIA's own parser")
     result.add_argument("-q", "--quiet", action="store_true", help="print findings only")
     result.add_argument("--version", action="store_true", help="print the version")
@@ -69,6 +73,8 @@ def _main(options: argparse.Namespace) -> int:
         from ..errors import OptionError
 
         raise OptionError("no input", remedy="name a binary or a folder; --help shows examples")
+    if options.baseline is not None:
+        return _compare(options)
     if options.json and options.sarif == "-":
         from ..errors import OptionError
 
@@ -80,6 +86,34 @@ def _main(options: argparse.Namespace) -> int:
         raise OptionError(f"no function matches {options.kernel}", remedy="name it as it is mangled, or with * and ?")
     _print(reports, options)
     return 2 if failed else int(any(not report.ok for report in reports))
+
+
+def _compare(options: argparse.Namespace) -> int:
+    """Compare one binary with its build without marks."""
+    from ..errors import OptionError
+
+    unfit = [name for name in ("strict", "sarif", "sass", "official") if getattr(options, name)]
+    if unfit:
+        raise OptionError(f"--{unfit[0]} says nothing with --baseline", remedy="judge the binary in a call of its own")
+    if len(options.files) != 1 or os.path.isdir(options.files[0]):
+        raise OptionError("--baseline compares with one binary", remedy="name one file beside it")
+    from ..verification.baseline import compare_binaries
+
+    found = compare_binaries(options.baseline, options.files[0], kernel=options.kernel)
+    if not found.kernels:
+        raise OptionError(
+            f"no kernel matches {options.kernel}" if options.kernel else "neither file holds a kernel",
+            remedy="name it as it is mangled, or with * and ?" if options.kernel else "",
+        )
+    if options.json:
+        import json
+
+        print(json.dumps(found.as_json(), indent=2))
+    else:
+        from .baseline_output import print_comparison
+
+        print_comparison(found, quiet=options.quiet)
+    return 0 if found.ok else 1
 
 
 def _judge_all(options: argparse.Namespace) -> tuple[list[Report], bool]:

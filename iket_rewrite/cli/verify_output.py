@@ -12,7 +12,7 @@ from ..verification.report import Finding, Report, SiteInfo
 
 def print_reports(reports: Sequence[Report], *, sass: bool, quiet: bool) -> None:
     """Print what was found, file by file."""
-    console = _console()
+    console = open_console()
     for report in reports:
         if sass:
             for site in report.sites:
@@ -24,7 +24,8 @@ def print_reports(reports: Sequence[Report], *, sass: bool, quiet: bool) -> None
             _print_summary(console, report)
 
 
-def _console() -> Any:
+def open_console() -> Any:
+    """Return where to print in colour, or None for plain text."""
     if not sys.stdout.isatty():
         return None
     try:
@@ -34,7 +35,8 @@ def _console() -> Any:
     return Console(highlight=False, soft_wrap=True)
 
 
-def _say(console: Any, text: str, style: str = "") -> None:
+def say(console: Any, text: str, style: str = "") -> None:
+    """Print a line."""
     if console is None:
         print(text)
     else:
@@ -48,21 +50,21 @@ def _print_finding(console: Any, finding: Finding) -> None:
     if finding.source is not None:
         place += f" ({finding.source}:{finding.line})"
     styles = {"error": "bold red", "warning": "yellow", "note": "cyan"}
-    _say(
+    say(
         console,
         f"{place}: {finding.severity.value} [{finding.rule}]: {finding.message}",
         styles[finding.severity.value],
     )
     if finding.fails:
-        _say(console, f"  fix: {finding.remedy}")
+        say(console, f"  fix: {finding.remedy}")
 
 
 def _print_site(console: Any, site: SiteInfo) -> None:
     name = site.name if site.name is not None else "?"
     where = f"{site.kernel}+{site.address:#x}" + (f" ({site.source}:{site.line})" if site.source else "")
-    _say(console, f"{where}: {name} (id {site.id}): {site.verdict}", "green" if site.verdict == "ok" else "bold red")
+    say(console, f"{where}: {name} (id {site.id}): {site.verdict}", "green" if site.verdict == "ok" else "bold red")
     for address, predicate, opcode, operands, role in site.instructions:
-        _say(console, f"    {address:#06x}  {predicate:5} {opcode + ' ' + operands:44} {role}")
+        say(console, f"    {address:#06x}  {predicate:5} {opcode + ' ' + operands:44} {role}")
 
 
 def _print_summary(console: Any, report: Report) -> None:
@@ -73,7 +75,7 @@ def _print_summary(console: Any, report: Report) -> None:
     verdict = "ok" if report.ok else "not sound"
     if console is not None and verified:
         _print_table(console, report)
-    _say(
+    say(
         console,
         f"{report.file}: {verdict}: {len(report.events)} events, {len(report.sites)} sites in {len(verified)} "
         f"functions{images}"

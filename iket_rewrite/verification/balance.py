@@ -23,7 +23,7 @@ from .. import abi
 from ..abi import EventKind
 from .conditions import Condition, Conditions, definitions_in
 from .flow import Flow
-from .records import Record
+from .records import Record, moves_of
 
 #: More open ranges, or more different states at one point, than any sensible kernel has.
 _DEEPEST = 64
@@ -75,18 +75,17 @@ def check_balance(flow: Flow, records: tuple[Record, ...], kinds: dict[int, Even
         records: its events.
         kinds: the kind of each declared event, by id.
     """
-    moves = {}
-    for record in records:
-        if record.id == abi.ID_POP or kinds.get(record.id or 0) in (EventKind.RANGE, EventKind.TOKEN_RANGE):
-            moves[record.trigger] = record.id or 0
-    return _Follower(flow, moves, kinds).run() if moves else Balance()
+    moves = moves_of(records, kinds)
+    return Follower(flow, moves, kinds).run() if moves else Balance()
 
 
 class _TooMany(Exception):
     """More states than are followed."""
 
 
-class _Follower:
+class Follower:
+    """Follows every path through a function, with what is open on it; `between` looks on by a class of its own."""
+
     def __init__(self, flow: Flow, moves: dict[int, int], kinds: dict[int, EventKind]) -> None:
         self.flow, self.moves, self.kinds = flow, moves, kinds
         self.faults: dict[tuple[str, int, int | None], Imbalance] = {}
@@ -98,6 +97,7 @@ class _Follower:
         self.leader_cache: dict[int, bool] = {}
 
     def run(self) -> Balance:
+        """Follow every path."""
         states: dict[int, set[State]] = {0: {State()}}
         work = [(0, State())]
         try:

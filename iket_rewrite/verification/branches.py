@@ -7,11 +7,11 @@ A `switch` becomes such a jump, and on sm_100 a chain of comparisons does too.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 
-#: The attribute that holds the targets, and the format of attributes that have a length.
-_INDIRECT_BRANCHES, _SIZED = 0x34, 4
-_HEAD = struct.Struct("<BBH")
+from .attributes import attributes
+
+#: The attribute that holds the targets.
+_INDIRECT_BRANCHES = 0x34
 #: Address of the jump, two words of 16 bits that are 0, number of targets; the targets follow.
 _JUMP = struct.Struct("<IHHI")
 
@@ -23,7 +23,9 @@ def branch_targets(info: bytes) -> dict[int, tuple[int, ...]]:
         info: the content of the function's `.nv.info` section; what is not understood of it is left out.
     """
     found: dict[int, tuple[int, ...]] = {}
-    for value in _values(info):
+    for attribute, value in attributes(info):
+        if attribute != _INDIRECT_BRANCHES:
+            continue
         at = 0
         while at + _JUMP.size <= len(value):
             address, _, _, count = _JUMP.unpack_from(value, at)
@@ -33,15 +35,3 @@ def branch_targets(info: bytes) -> dict[int, tuple[int, ...]]:
             found[address] = tuple(dict.fromkeys(struct.unpack_from(f"<{count}I", value, at)))
             at += 4 * count
     return found
-
-
-def _values(info: bytes) -> Iterator[bytes]:
-    """Yield the values of the attribute."""
-    at = 0
-    while at + _HEAD.size <= len(info):
-        form, attribute, size = _HEAD.unpack_from(info, at)
-        at += _HEAD.size
-        if form == _SIZED:
-            if attribute == _INDIRECT_BRANCHES:
-                yield info[at : at + size]
-            at += size

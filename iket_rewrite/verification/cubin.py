@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a cubin: architecture, functions, metadata arrays, trigger instructions.  It judges nothing.
 
-Only this module knows pyelftools.  Sizes and offsets in the file are not trusted: everything is cut to the bytes that
+Only this module imports pyelftools.  Sizes and offsets in the file are not trusted: everything is cut to the bytes that
 are there.
 """
 
@@ -11,6 +11,7 @@ import io
 import re
 import struct
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -95,6 +96,18 @@ def read_cubin(data: bytes) -> Cubin:
         CubinError: the bytes are no ELF file for a GPU, or are damaged.
         ToolError: pyelftools is not installed.
     """
+    with elf_of(data) as elf:
+        return _Reader(elf, data).read()
+
+
+@contextmanager
+def elf_of(data: bytes) -> Iterator[Any]:
+    """Yield what pyelftools makes of a cubin; in the block, what it stumbles over is an error of ours.
+
+    Raises:
+        CubinError: the bytes are no ELF file for a GPU, or are damaged.
+        ToolError: pyelftools is not installed.
+    """
     try:
         from elftools.common.exceptions import ELFError
         from elftools.construct import ConstructError
@@ -105,7 +118,7 @@ def read_cubin(data: bytes) -> Cubin:
     if not is_cubin(data):
         raise CubinError("this is no cubin: no ELF file for a GPU")
     try:
-        return _Reader(ELFFile(io.BytesIO(data)), data).read()
+        yield ELFFile(io.BytesIO(data))
     # A damaged file makes pyelftools stumble in many ways; each means the same to the caller.
     except (
         ELFError,

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .. import abi
+from ..abi import EventKind
 from .flow import Flow, Linear, split_operands
 from .sass import Instruction
 
@@ -84,6 +85,16 @@ def trigger_id(instruction: Instruction) -> int | None:
         return int(instruction.operands.split(",")[0], 0)
     except ValueError:
         return None
+
+
+def moves_of(records: tuple[Record, ...], kinds: dict[int, EventKind]) -> dict[int, int]:
+    """Return the event of each trigger that opens or closes a range, by the trigger's index."""
+    ranges = (EventKind.RANGE, EventKind.TOKEN_RANGE)
+    return {
+        record.trigger: record.id or 0
+        for record in records
+        if record.id == abi.ID_POP or kinds.get(record.id or 0) in ranges
+    }
 
 
 def _record(flow: Flow, trigger: int) -> Record:

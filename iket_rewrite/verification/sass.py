@@ -35,7 +35,9 @@ class Instruction:
         predicate: for example "@!P0", or "".
         opcode: with its suffixes, for example "STS.64".
         operands: as text, for example "[UR4+0x4],R3"; branch targets are absolute addresses in hexadecimal.
-        file, line: source position where the binary has line info; line 0 where it has not.
+        file, line: source position where the binary has line info; line 0 where it has not.  Of an inlined instruction
+            it is the outermost call, in the function itself.
+        inlined: of such a one the positions inside that call, from the instruction's own on.
     """
 
     address: int
@@ -44,6 +46,12 @@ class Instruction:
     operands: str
     file: str = ""
     line: int = 0
+    inlined: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def chain(self) -> tuple[tuple[str, int], ...]:
+        """Return every position, from the instruction's own to the one in the function itself."""
+        return (*self.inlined, (self.file, self.line)) if self.line else ()
 
 
 @dataclass(slots=True)
@@ -111,25 +119,30 @@ def _from_text(output: bytes) -> Iterator[Listing]:
     labels: dict[str, int] = {}
     pending: list[str] = []
     file, line = "", 0
+    frames: list[tuple[str, int]] = []
+    inlined: tuple[tuple[str, int], ...] = ()
     for text in output.decode("utf-8", "replace").splitlines():
         if section := _SECTION.match(text):
             if listing is not None:
                 yield _resolved(listing, labels)
             listing, labels, pending, file, line = Listing(section.group(1)), {}, [], "", 0
+            frames, inlined = [], ()
         elif listing is None:
             continue
         elif found := _INSTRUCTION.match(text):
             address = int(found.group(1), 16)
             labels.update(dict.fromkeys(pending, address))
             pending = []
+            if frames:
+                (file, line), inlined, frames = frames[-1], tuple(frames[:-1]), []
             operands = re.sub(r"\s*,\s*", ",", found.group(4))
             listing.instructions.append(
-                Instruction(address, found.group(2) or "", found.group(3), operands, file, line)
+                Instruction(address, found.group(2) or "", found.group(3), operands, file, line, inlined)
             )
         elif label := _LABEL.match(text):
             pending.append(label.group(1))
         elif position := _LINE.match(text):
-            file, line = position.group(1), int(position.group(2))
+            frames.append((position.group(1), int(position.group(2))))
     if listing is not None:
         yield _resolved(listing, labels)
 
