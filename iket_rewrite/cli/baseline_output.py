@@ -61,7 +61,7 @@ def _print_kernel(console: Any, found: Comparison, kernel: KernelComparison) -> 
             )
     if kernel.ranges:
         used = [name for name in _SHOWN if any(name in one.inside for one in kernel.ranges)]
-        names = ["range", "is", *used, "of it not counted", "lines"]
+        names = ["range", "is", *used, "varies by", "lines"]
         rows = [
             [
                 f"{one.name} ({one.where})",
@@ -100,7 +100,12 @@ def _print_table(console: Any, title: str, names: Sequence[str], rows: Sequence[
 
     table = Table(title=Text(clean(title)), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for at, name in enumerate(names):
-        table.add_column(name, justify="right" if rows and all(row[at].isdigit() for row in rows) else "left")
+        table.add_column(
+            name,
+            justify="right" if rows and all(row[at].isdigit() for row in rows) else "left",
+            no_wrap=at < 2,
+            overflow="fold",
+        )
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)

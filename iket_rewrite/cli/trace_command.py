@@ -115,6 +115,7 @@ def spare_inputs(options: argparse.Namespace, trace: Trace) -> None:
     from ..errors import OptionError
 
     read = [*(process.path for process in trace.processes), *(options.events or ())]
+    read += [path for name in ("binary", "baseline") if (path := getattr(options, name, None))]
     if os.path.realpath(options.output) in map(os.path.realpath, read):
         raise OptionError(f"{options.output}: is what was read", remedy="name another file with -o")
 

@@ -10,6 +10,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..tracing.model import Trace
+    from ..verification.comparison import Comparison
 
 
 def page_options(result: argparse.ArgumentParser) -> None:
@@ -17,6 +18,12 @@ def page_options(result: argparse.ArgumentParser) -> None:
     result.add_argument("--title", default="", metavar="TEXT", help="title of the page; the files' names without it")
     result.add_argument(
         "--limit", type=_limit, metavar="N", help="draw at most N ranges, markers and warps (300000); tables count all"
+    )
+    result.add_argument(
+        "--binary", metavar="BINARY", help="the binary that was captured: show what each range holds of its code"
+    )
+    result.add_argument(
+        "--baseline", metavar="PLAIN", help="with --binary: its build without marks, to show what they change"
     )
 
 
@@ -64,8 +71,22 @@ def _page(options: argparse.Namespace, trace: Trace) -> str:
     from .tables import progress
 
     limit = {} if options.limit is None else {"limit": options.limit}
+    code = _code(options)
     with progress("drawing") as advance:
-        return render_page(trace, kernel=options.kernel, title=options.title, progress=advance, **limit)
+        return render_page(trace, kernel=options.kernel, title=options.title, progress=advance, code=code, **limit)
+
+
+def _code(options: argparse.Namespace) -> Comparison | None:
+    """Read the machine code that the options name."""
+    if options.binary is None:
+        if options.baseline is not None:
+            from ..errors import OptionError
+
+            raise OptionError("--baseline says nothing without --binary", remedy="name the binary that was captured")
+        return None
+    from ..verification.baseline import compare_binaries
+
+    return compare_binaries(options.baseline, options.binary, kernel=options.kernel)
 
 
 def _open_browser(url: str, port: int) -> None:

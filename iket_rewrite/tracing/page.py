@@ -19,9 +19,11 @@ from typing import Any
 import numpy as np
 
 from .. import __version__, abi
+from ..verification.comparison import Comparison
 from . import grouping
 from .kinds import kind_name
 from .model import COLOR_AUTOMATIC, Trace
+from .page_code import chosen_code, code_findings, code_tables
 from .page_columns import MARKER, Styles, columns
 from .page_files import environment, script, style
 from .page_reduction import LIMIT, Kept, choose
@@ -36,6 +38,7 @@ def render_page(
     title: str = "",
     limit: int = LIMIT,
     progress: Callable[[float], None] | None = None,
+    code: Comparison | None = None,
 ) -> str:
     """Return a trace as one self-contained HTML page.
 
@@ -45,13 +48,14 @@ def render_page(
         title: of the page; the names of the files without one.
         limit: ranges, markers and warps that are drawn; of larger traces the page says what is left out.
         progress: called with the share that is done, 0 to 1.
+        code: what `compare_binaries` told of the binary that was captured; it is joined by names.
 
     Raises:
-        OptionError: no kernel matches.
+        OptionError: no kernel matches, or the binary holds none of the trace's.
     """
     heading = title or ", ".join(process.label for process in trace.processes) or "trace"
-    data, launches = page_data(trace, kernel=kernel, limit=limit, progress=progress)
-    light, dark, code = style("page.css"), style("dark.css"), script()
+    data, launches = page_data(trace, kernel=kernel, limit=limit, progress=progress, code=code)
+    light, dark, scripts = style("page.css"), style("dark.css"), script()
     return str(
         environment()
         .get_template("page.html.j2")
@@ -64,8 +68,8 @@ def render_page(
             style_hash=_digest(light),
             dark=dark,
             dark_hash=_digest(dark),
-            script=code,
-            script_hash=_digest(code),
+            script=scripts,
+            script_hash=_digest(scripts),
             data=_json(data),
             launches=[_json(launch) for launch in launches],
         )
@@ -78,10 +82,12 @@ def page_data(
     kernel: str | None = None,
     limit: int = LIMIT,
     progress: Callable[[float], None] | None = None,
+    code: Comparison | None = None,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return what a page shows: about the trace, and of each launch its columns; plain values, ready for JSON."""
     advance = progress or (lambda share: None)
     found = _Summaries(trace, kernel)
+    known = chosen_code(code, found.whole.kernels) if code else {}
     advance(0.4)
     launches = sorted(row for one in found.whole.kernels for row in one.launches)
     kept = choose(trace, launches, limit)
@@ -102,7 +108,10 @@ def page_data(
                 "name": one.kernel,
                 "short": short_name(one.kernel),
                 "places": _places(trace, one.kernel, styles),
-                "tables": kernel_tables(one, found.by_role, found.by_payload),
+                "tables": [
+                    *kernel_tables(one, found.by_role, found.by_payload),
+                    *(code_tables(one, known[one.kernel]) if one.kernel in known else ()),
+                ],
             }
             for one in found.whole.kernels
         ],
@@ -111,6 +120,11 @@ def page_data(
         "findings": [
             {"severity": one.severity, "message": one.message, "remedy": one.remedy, "kernel": short_name(one.kernel)}
             for one in found.whole.findings
+        ]
+        + [
+            {"severity": severity, "message": message, "remedy": "", "kernel": short_name(name)}
+            for name, one in known.items()
+            for severity, message in code_findings(one)
         ],
         "alignment": _alignment(trace),
         "left": _left_launches(len(kept), len(launches)),

@@ -21,23 +21,24 @@ Table = dict[str, Any]
 _MOST_ROWS = 500
 
 
-def _column(key: str, title: str, kind: str, help: str = "", *, scale: str = "", whole: bool = False) -> dict[str, Any]:
+def column(key: str, title: str, kind: str, help: str = "", *, scale: str = "", whole: bool = False) -> dict[str, Any]:
+    """Return a column: key, title and kind of its values."""
     return {"key": key, "title": title, "kind": kind, "help": help, "scale": scale, "whole": whole}
 
 
-_COUNT = _column("count", "count", "count", "how often")
-_TOTAL = _column("total", "total", "time", "the sum of the durations", scale="sum", whole=True)
-_OWN = _column("own", "own", "time", "the sum without the ranges inside", scale="sum", whole=True)
-_SHARE = _column("share", "share", "share", "of the lifetimes of the warps that record it; overlaps count once")
+_COUNT = column("count", "count", "count", "how often")
+_TOTAL = column("total", "total", "time", "the sum of the durations", scale="sum", whole=True)
+_OWN = column("own", "own", "time", "the sum without the ranges inside", scale="sum", whole=True)
+_SHARE = column("share", "share", "share", "of the lifetimes of the warps that record it; overlaps count once")
 _ONE = [
-    _column("mean", "mean", "time", "", scale="one"),
-    _column("median", "median", "time", "", scale="one"),
-    _column("p95", "p95", "time", "95 of 100 are not longer", scale="one"),
-    _column("max", "max", "time", "", scale="one", whole=True),
-    _column("min", "min", "time", "", scale="one", whole=True),
+    column("mean", "mean", "time", "", scale="one"),
+    column("median", "median", "time", "", scale="one"),
+    column("p95", "p95", "time", "95 of 100 are not longer", scale="one"),
+    column("max", "max", "time", "", scale="one", whole=True),
+    column("min", "min", "time", "", scale="one", whole=True),
 ]
-_WARPS = _column("warps", "warps", "count", "on how many warps")
-_RANGE = [_column("name", "range", "text"), _COUNT, _TOTAL, _SHARE, *_ONE, _OWN, _WARPS]
+_WARPS = column("warps", "warps", "count", "on how many warps")
+_RANGE = [column("name", "range", "text"), _COUNT, _TOTAL, _SHARE, *_ONE, _OWN, _WARPS]
 
 
 def kernel_tables(kernel: KernelSummary, roles: Summary | None, payloads: Summary | None) -> list[Table]:
@@ -90,17 +91,17 @@ def _groups(summary: Summary | None, kernel: str) -> Sequence[RangeRow]:
 
 
 def _ranges(key: str, title: str, rows: Iterable[RangeRow], help: str) -> Table:
-    return _table(key, title, _RANGE, [_range(row, key) for row in rows], "No ranges were recorded.", help)
+    return table(key, title, _RANGE, [_range(row, key) for row in rows], "No ranges were recorded.", help)
 
 
 def _divided(key: str, title: str, group: str, rows: list[dict[str, Any]], help: str) -> Table:
-    columns = [_RANGE[0], _column("group", group, "text"), *_RANGE[1:]]
+    columns = [_RANGE[0], column("group", group, "text"), *_RANGE[1:]]
     rows = sorted(rows, key=lambda row: -row["total"])
-    return _table(key, title, columns, rows, "", help)
+    return table(key, title, columns, rows, "", help)
 
 
 def _markers(rows: Sequence[MarkerRow], help: str) -> Table:
-    columns = [_column("name", "marker", "text"), _COUNT, _WARPS, _column("type", "payload", "text"), *_ONE]
+    columns = [column("name", "marker", "text"), _COUNT, _WARPS, column("type", "payload", "text"), *_ONE]
     found = [
         {
             "name": row.name,
@@ -112,11 +113,11 @@ def _markers(rows: Sequence[MarkerRow], help: str) -> Table:
         }
         for row in rows
     ]
-    return _table("markers", "Markers", columns, found, "", f"times since the start of the warp {help}".strip())
+    return table("markers", "Markers", columns, found, "", f"times since the start of the warp {help}".strip())
 
 
 def _intervals(rows: Sequence[Interval], help: str) -> Table:
-    columns = [_column("first", "from", "text"), _column("second", "to marker", "text"), _COUNT, *_ONE]
+    columns = [column("first", "from", "text"), column("second", "to marker", "text"), _COUNT, *_ONE]
     found = [
         {
             "first": f"start of {row.first}" if row.kind == "range" else row.first,
@@ -125,14 +126,15 @@ def _intervals(rows: Sequence[Interval], help: str) -> Table:
         }
         for row in sorted(rows, key=lambda row: -row.duration.total_ns)
     ]
-    return _table("intervals", "Intervals", columns, found, "", f"time to a marker on the same warp {help}".strip())
+    return table("intervals", "Intervals", columns, found, "", f"time to a marker on the same warp {help}".strip())
 
 
-def _table(
+def table(
     key: str, title: str, columns: Sequence[dict[str, Any]], rows: list[dict[str, Any]], none: str, help: str
 ) -> Table:
+    """Return a table; of very many rows those with the longest total."""
     more = f"{len(rows) - _MOST_ROWS:,} more rows are left out." if len(rows) > _MOST_ROWS else ""
-    rows = sorted(rows, key=lambda row: -row["total"])[:_MOST_ROWS] if more else rows
+    rows = sorted(rows, key=lambda row: -row.get("total", 0))[:_MOST_ROWS] if more else rows
     return {"id": key, "title": title, "columns": columns, "rows": rows, "none": none, "help": help, "more": more}
 
 
