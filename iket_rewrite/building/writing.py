@@ -16,6 +16,8 @@ from .layout import Copy, is_below
 
 #: The compiler's options for the overlay; the file also tells an overlay from any other folder.
 OPTIONS = "iket-nvcc-options.txt"
+#: Numbers of Linux: paths are relative to the working folder; exchange two paths.
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def write_overlay(
@@ -113,9 +115,11 @@ def _keep_times(new: str, old: str) -> None:
         for name in names:
             path = os.path.join(folder, name)
             before = os.path.join(old, os.path.relpath(path, new))
-            if not os.path.islink(path) and os.path.isfile(before) and _content(path) == _content(before):
-                status = os.stat(before)
-                os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+            # Another process may put its overlay there at the same time.
+            with contextlib.suppress(FileNotFoundError):
+                if not os.path.islink(path) and os.path.isfile(before) and _content(path) == _content(before):
+                    status = os.stat(before)
+                    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def _content(path: str) -> bytes:
@@ -124,9 +128,17 @@ def _content(path: str) -> bytes:
 
 
 def _exchange(new: str, output: str, cleaning: contextlib.ExitStack) -> None:
+    """Put a folder in the place of another; the old one is then where the new one was, or is gone."""
     real = os.path.realpath(output)
     if not os.path.isdir(real):
-        os.rename(new, real)
+        try:
+            os.rename(new, real)
+            return
+        except OSError:
+            # Another process may have put its overlay there in the meantime.
+            if not os.path.isdir(real):
+                raise
+    if _swapped(new, real):
         return
     aside = tempfile.mkdtemp(prefix=".iket-", dir=os.path.dirname(real))
     cleaning.callback(shutil.rmtree, aside, ignore_errors=True)
@@ -137,6 +149,17 @@ def _exchange(new: str, output: str, cleaning: contextlib.ExitStack) -> None:
     except OSError:
         os.rename(old, real)
         raise
+
+
+def _swapped(left: str, right: str) -> bool:
+    """Exchange two folders in one step; say whether the system could (Linux, on most file systems)."""
+    import ctypes
+
+    try:
+        call = ctypes.CDLL(None).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    return bool(call(_AT_FDCWD, os.fsencode(left), _AT_FDCWD, os.fsencode(right), _RENAME_EXCHANGE) == 0)
 
 
 def _beside(path: str, data: bytes, cleaning: contextlib.ExitStack) -> str:
