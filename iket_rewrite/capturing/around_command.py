@@ -22,7 +22,7 @@ from .devices import Asking, Driver, require_gpu
 from .evidence import Evidence, refuse_empty, refuse_failed
 from .other_profilers import find_injected, is_replayed
 from .processes import Group
-from .publish import check_target, publish, staging
+from .publish import check_target, publish, staging, writing
 from .request import Request, make_request
 from .results import ProfileResult, files_of
 from .streaming import Screen, Tail, read_passes
@@ -97,27 +97,39 @@ def profile_request(request: Request, output: TextIO | None) -> ProfileResult:
 
 def _check(request: Request) -> None:
     if is_replayed():
-        raise failures.already_capturing("run-iket records this process")
+        raise failures.recorded_by_run_iket()
     other = find_injected(request.environment)
     if other is not None:
         raise failures.other_profiler(other)
     check_target(request.target, clobber=request.clobber)
-    program = request.command[0]
     where = request.folder or Path.cwd()
-    if not where.is_dir():
+    if not os.path.isdir(where):
         raise OptionError(f"{where}: is no folder")
-    found = os.access(where / program, os.X_OK) if os.sep in program else _on_path(program, request.environment)
-    if not found:
-        raise OptionError(f"{program}: there is no such program", remedy="name one that can be run")
+    _check_program(request.command[0], where, request.environment)
 
 
-def _on_path(program: str, environment: Mapping[str, str]) -> bool:
-    return shutil.which(program, path=environment.get("PATH")) is not None
+def _check_program(program: str, where: Path, environment: Mapping[str, str]) -> None:
+    remedy = "name one that can be run"
+    if os.sep not in program:
+        if shutil.which(program, path=environment.get("PATH")) is not None:
+            return
+        if os.path.isfile(where / program):
+            remedy = f"./{program} is the one in this folder, which PATH does not name"
+        raise OptionError(f"{program}: there is no such program", remedy=remedy)
+    path = where / program
+    if not os.path.exists(path):
+        raise OptionError(f"{program}: there is no such program", remedy=remedy)
+    if os.path.isdir(path):
+        raise OptionError(f"{program}: is a folder, not a program", remedy=remedy)
+    if not os.access(path, os.X_OK):
+        raise OptionError(
+            f"{program}: is there, and must not be run", remedy=f"chmod +x {program}, or start it by its interpreter"
+        )
 
 
 def _profile(request: Request, found: run_iket.RunIket, driver: Driver, output: TextIO | None) -> ProfileResult:
     require_gpu(driver)
-    with staging(request.target) as area:
+    with staging(request.target) as area, writing(request.target):
         raw = area / "run-iket"
         evidence = _run(request, found, area, raw, output)
         refuse_failed(request, evidence, raw)

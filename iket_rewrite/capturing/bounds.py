@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 
+from ..errors import CubinError
 from ..verification.containers import Image, opened
 from ..verification.core import read
 from ..verification.cubin import Function, read_cubin
@@ -34,7 +35,10 @@ def event_bound(binary: str | os.PathLike[str] | bytes) -> int | None:
     """
     if not isinstance(binary, (bytes, bytearray, memoryview)):
         path = os.fspath(binary)
-        return _bound(path, read(path))
+        try:
+            return _bound(path, read(path))
+        except CubinError as error:
+            raise CubinError(f"{path}: {error.message}", remedy=error.remedy) from None
     with tempfile.NamedTemporaryFile(prefix="iket-") as file:
         file.write(binary)
         file.flush()

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..errors import CaptureError, IketError
 from ..verification.toolchain import find_tool, version_of
-from . import failures
+from . import failures, run_iket
 from .devices import Asking, Driver, require_gpu
 from .other_profilers import find_injected
 from .runtime import Runtime, find_runtime
@@ -102,11 +102,28 @@ def _runtime() -> tuple[Part, str | None, tuple[str, ...]]:
     try:
         found = find_runtime()
     except CaptureError as error:
-        return Part("IKET runtime", "missing", "", "", what, error.remedy), error.message, ()
+        return _runtime_elsewhere(what, error)
     inside = _speaks(found)
     since = "" if inside is None else f", {inside}"
-    engines = ("inprocess", "replay") if inside is None else ("replay",)
-    return Part("IKET runtime", "found", f"{found.version}{since}", str(found.folder), what, ""), None, engines
+    engines = () if inside is not None else ("inprocess",)
+    if os.environ.get(run_iket.VARIABLE):
+        try:
+            run_iket.find_run_iket()
+        except CaptureError as error:
+            part = Part("IKET runtime", "unusable", f"{found.version}, {error.message}", "", what, error.remedy)
+            return part, None if engines else error.message, engines
+    part = Part("IKET runtime", "found", f"{found.version}{since}", str(found.folder), what, "")
+    return part, None, (*engines, "replay")
+
+
+def _runtime_elsewhere(what: str, here: CaptureError) -> tuple[Part, str | None, tuple[str, ...]]:
+    """Look for a run-iket that can be started though this environment holds no runtime."""
+    try:
+        found = run_iket.find_run_iket()
+    except CaptureError:
+        return Part("IKET runtime", "missing", "", "", what, here.remedy), here.message, ()
+    where = os.environ.get(run_iket.VARIABLE) or shutil.which("run-iket") or found.command[0]
+    return Part("IKET runtime", "found", f"{found.version}, of run-iket only", where, what, ""), None, ("replay",)
 
 
 def _speaks(found: Runtime) -> str | None:
@@ -196,7 +213,7 @@ _PACKAGES = (
     ("perfetto", ("perfetto",), "Perfetto files of captures in the process", "pip install 'iket-rewrite[trace]'"),
     ("PyTorch", ("torch",), "tensors for the examples", "pip install torch"),
     ("TileLang", ("tilelang",), "iket_rewrite.tilelang", "pip install 'iket-rewrite[tilelang]'"),
-    ("TIRx", ("apache-tvm-tirx",), "kernels of TIRx", "pip install apache-tvm-tirx"),
+    ("TIRx", ("apache-tvm-tirx",), "iket_rewrite.tirx", "pip install 'iket-rewrite[tirx]'"),
     ("cuda.core", ("cuda-core",), "compiling and launching from Python", "pip install cuda-core"),
 )
 

@@ -40,17 +40,12 @@ SLUGS = (
 )
 
 
-def runtime_missing(named: str | None = None) -> CaptureError:
-    """NVIDIA's runtime is not installed."""
-    where = f": IKET_RUNTIME names {named}, which does not hold it" if named else ""
-    return CaptureError(f"NVIDIA's IKET runtime is not installed{where}", slug="runtime-missing", remedy=INSTALL)
-
-
-def runtime_unusable(printed: str) -> CaptureError:
-    """The runtime is there and does not start."""
-    return CaptureError(
-        "NVIDIA's run-iket is installed and does not start", slug="runtime-missing", remedy=INSTALL, output=printed
+def runtime_missing(variable: str = "", why: str = "is not installed", printed: str = "") -> CaptureError:
+    """NVIDIA's runtime is not there, or does not start; `variable` is the one that leads to it."""
+    remedy = f"correct {variable}, or unset it to take the installed runtime; {INSTALL}" if variable else INSTALL
+        f"correct {variable}, or unset it to take the runtime that is installed; {INSTALL}" if variable else INSTALL
     )
+    return CaptureError(f"NVIDIA's IKET runtime {why}", slug="runtime-missing", remedy=remedy, output=printed)
 
 
 def runtime_changed(version: str, where: str, found: Sequence[str]) -> CaptureError:
@@ -136,13 +131,15 @@ def other_profiler(who: str) -> CaptureError:
     )
 
 
-def already_capturing(what: str) -> CaptureError:
+def already_capturing(what: str, remedy: str = "end the first one, or put both kernels into one block") -> CaptureError:
     """A capture is going on in this process."""
-    return CaptureError(
-        f"{what}: one process holds one capture at a time",
-        slug="already-capturing",
-        remedy="end the first one, or put both kernels into one block",
-    )
+    return CaptureError(f"{what}: one process holds one capture at a time", slug="already-capturing", remedy=remedy)
+
+
+def recorded_by_run_iket() -> CaptureError:
+    """NVIDIA's run-iket, or our command around it, records this process."""
+    remedy = "run the program without run-iket or iket-profile around it, or leave its own capture out"
+    return already_capturing("run-iket records this process", remedy)
 
 
 def no_launch_in_block() -> CaptureError:
@@ -270,11 +267,16 @@ def session_failed(what: str, messages: Sequence[str]) -> CaptureError:
     )
 
 
-def output_exists(path: str, why: str = "exists already") -> CaptureError:
-    """The output is there already, or must not be replaced."""
+def output_exists(path: str) -> CaptureError:
+    """The output is there already."""
     return CaptureError(
-        f"{path}: {why}", slug="output-exists", remedy="name another one, or say clobber=True (--clobber)"
+        f"{path}: exists already", slug="output-exists", remedy="name another one, or say clobber=True (--clobber)"
     )
+
+
+def output_in_the_way(path: str, why: str) -> CaptureError:
+    """What is where the output goes must not be replaced, whatever the caller says."""
+    return CaptureError(f"{path}: {why}, and is not replaced", slug="output-exists", remedy="name another folder")
 
 
 def not_replayable(why: str) -> CaptureError:

@@ -23,6 +23,7 @@ from . import budget, checking, failures, keeping, options
 from .contents import Contents, look_into
 from .devices import ask_driver, require_gpu
 from .other_profilers import refuse_others
+from .publish import check_file, publish_file
 from .runtime import find_runtime
 from .session import CallError, Session, load_library, settle
 
@@ -99,7 +100,7 @@ class Capture:
         self._cluster = options.check_cluster(cluster, warp_lifetimes_only=warp_lifetimes_only)
         self._contexts = options.check_contexts(contexts)
         self._lifetimes = bool(warp_lifetimes_only)
-        self._output = None if output is None else options.absolute(output)
+        self._output = None if output is None else options.absolute(output, "output")
         self._session: Session | None = None
         self._captured: Captured | None = None
 
@@ -110,6 +111,8 @@ class Capture:
             raise failures.already_capturing("a capture is going on in this process")
         try:
             refuse_others()
+            if self._output is not None:
+                check_file(self._placed_at("x.trace.json"))
             self._session = self._start()
             keeping.begin()
         except BaseException:
@@ -193,14 +196,13 @@ class Capture:
         """Put the file where the caller wants it, in one step."""
         if self._output is None:
             return path
-        target = self._output if self._output.suffix in (".json", ".gz") else self._output / path.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".iket-", dir=target.parent)
-        os.close(handle)
-        shutil.copyfile(path, name)
-        os.chmod(name, 0o644)
-        os.replace(name, target)
+        target = self._placed_at(path.name)
+        publish_file(path, target)
         return target
+
+    def _placed_at(self, name: str) -> Path:
+        assert self._output is not None
+        return self._output if self._output.suffix in (".json", ".gz") else self._output / name
 
 
 def _start_failure(error: CallError) -> CaptureError:

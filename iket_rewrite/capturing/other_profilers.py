@@ -49,7 +49,7 @@ def refuse_others(environment: Mapping[str, str] | None = None) -> None:
     """
     values = os.environ if environment is None else environment
     if is_replayed(values):
-        raise failures.already_capturing("run-iket records this process")
+        raise failures.recorded_by_run_iket()
     found = find_injected(values) or _loaded() or _torch_profiler()
     if found is not None:
         raise failures.other_profiler(found)

@@ -53,7 +53,7 @@ def make_request(
         target=options.absolute(output_dir),
         postprocess=options.check_postprocess(postprocess),
         clobber=clobber,
-        folder=None if cwd is None else Path(cwd),
+        folder=None if cwd is None else Path(options.check_text(cwd, "cwd")),
         environment=options.merged(env),
         max_events_per_warp=options.check_count(max_events_per_warp, "max_events_per_warp"),
         cluster=options.check_cluster(cluster, warp_lifetimes_only=warp_lifetimes_only),

@@ -53,7 +53,7 @@ def find_command() -> tuple[tuple[str, ...], str]:
     named = os.environ.get(VARIABLE)
     if named:
         if shutil.which(named) is None:
-            raise failures.runtime_missing(named)
+            raise failures.runtime_missing(VARIABLE, f"is not where {VARIABLE} says: {named} is no program")
         return (named,), "unknown"
     try:
         runtime = find_runtime()
@@ -103,7 +103,7 @@ def _started(command: tuple[str, ...], *arguments: str) -> subprocess.Popen[str]
             errors="replace",
         )
     except OSError as error:
-        raise failures.runtime_unusable(f"{command[0]}: {error.strerror}") from None
+        raise _unusable(f"{command[0]}: {error.strerror}") from None
 
 
 def _finished(process: subprocess.Popen[str]) -> str:
@@ -112,10 +112,17 @@ def _finished(process: subprocess.Popen[str]) -> str:
     except subprocess.TimeoutExpired:
         process.kill()
         text, _ = process.communicate()
-        raise failures.runtime_unusable(f"{text}\nit does not end when asked for --help") from None
+        raise _unusable(f"{text}\nit does not end when asked for --help") from None
     if process.returncode != 0:
-        raise failures.runtime_unusable(text[-2000:])
+        raise _unusable(text[-2000:])
     return text
+
+
+def _unusable(printed: str) -> CaptureError:
+    named = os.environ.get(VARIABLE)
+    if named:
+        return failures.runtime_missing(VARIABLE, f"does not start: {VARIABLE} names {named}", printed)
+    return failures.runtime_missing(why="is installed, and its run-iket does not start", printed=printed)
 
 
 def arguments(

@@ -50,7 +50,10 @@ def find_runtime(path: Sequence[str] | None = None) -> Runtime:
     for folder in _folders(entries):
         if (folder / "iket" / "__init__.py").is_file():
             return _read(folder)
-    raise failures.runtime_missing(os.environ.get(VARIABLE))
+    named = os.environ.get(VARIABLE)
+    if named:
+        raise failures.runtime_missing(VARIABLE, f"is not where {VARIABLE} says: {named} does not hold it")
+    raise failures.runtime_missing()
 
 
 def _folders(entries: Sequence[str]) -> Iterator[Path]:

@@ -7,10 +7,13 @@ import codecs
 import json
 import sys
 import time
+import warnings
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
+
+from ..errors import CaptureWarning
 
 _TAIL_LINES = 100
 _SHOW_EVERY_S = 0.5
@@ -95,12 +98,22 @@ class Screen:
             return
         self._clear()
         try:
-            self._output.write(text)
+            self._pass_on(text, self._output)
+        except (OSError, ValueError) as error:
+            # Who reads it has gone, or its disk is full: what is recorded is worth the rest of the run all the same.
+            self._output = None
+            if not isinstance(error, BrokenPipeError):
+                warnings.warn(CaptureWarning(f"the command's output is not shown any more: {error}"), stacklevel=6)
+        self._at_line_start = text.endswith("\n")
+
+    @staticmethod
+    def _pass_on(text: str, output: TextIO) -> None:
+        try:
+            output.write(text)
         except UnicodeEncodeError as error:
             # The stream knows fewer letters than the program prints.
-            self._output.write(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
-        self._output.flush()
-        self._at_line_start = text.endswith("\n")
+            output.write(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
+        output.flush()
 
     def show(self, what: str) -> None:
         """Say what goes on and for how long, now and then."""

@@ -7,11 +7,14 @@ process.  So what stands before `run` happens in each, what stands behind it onl
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import CaptureError, OptionError
@@ -20,12 +23,29 @@ from .around_command import profile
 from .artifacts import can_write, write_artifacts
 from .in_process import capture
 from .other_profilers import is_replayed
-from .publish import check_target, publish, staging
+from .publish import check_target, publish, staging, writing
 from .results import ProfileResult, files_of
 from .runtime import find_runtime
 
 ENGINES = ("auto", "inprocess", "replay")
 _NO_FILE = "it has no file that can be started again (a notebook, python -c, or standard input)"
+_SECOND = "it has called run before, and that workload would be run again in place of this one"
+_IN_THREAD = "run was called in a thread, which can not end the program behind the workload"
+
+
+@dataclass
+class _Earlier:
+    """The calls of `run` in this process so far: a replayed process runs the workload of the first one, and ends."""
+
+    came_back: bool = False
+    failed: list[Callable[[], object]] = field(default_factory=list)
+
+    def stands_before(self, workload: Callable[[], object]) -> bool:
+        """Say whether a replay would run something else; the same workload may be tried again after a failure."""
+        return self.came_back or any(one is not workload for one in self.failed)
+
+
+_earlier = _Earlier()
 
 
 def run(
@@ -70,19 +90,32 @@ def run(
     target = options.absolute(output_dir)
     if engine == "inprocess" or (engine == "auto" and not only_replay and _can_capture_here(postprocess)):
         check_target(target, clobber=clobber)
-        return _in_process(workload, target, postprocess, clobber, max_events_per_warp, cluster)
-    return profile(
-        _replay_command(workload),
-        output_dir=target,
-        postprocess=postprocess,
-        clobber=clobber,
-        cwd=cwd,
-        env=env,
-        max_events_per_warp=max_events_per_warp,
-        cluster=cluster,
-        keep=keep,
-        timeout=timeout,
-    )
+        with _remembered(workload):
+            return _in_process(workload, target, postprocess, clobber, max_events_per_warp, cluster)
+    command = _replay_command(workload)
+    with _remembered(workload):
+        return profile(
+            command,
+            output_dir=target,
+            postprocess=postprocess,
+            clobber=clobber,
+            cwd=cwd,
+            env=env,
+            max_events_per_warp=max_events_per_warp,
+            cluster=cluster,
+            keep=keep,
+            timeout=timeout,
+        )
+
+
+@contextlib.contextmanager
+def _remembered(workload: Callable[[], object]) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        _earlier.failed.append(workload)
+        raise
+    _earlier.came_back = True
 
 
 def _can_capture_here(postprocess: str) -> bool:
@@ -108,7 +141,8 @@ def _in_process(
             workload()
         contents = captured.contents
         if set(options.ENDINGS[postprocess]) != {".trace.json"}:
-            write_artifacts(captured.trace, captured.path, postprocess)
+            with writing(target):
+                write_artifacts(captured.trace, captured.path, postprocess)
         publish(made, target, clobber=clobber)
     files = files_of(target)
     return ProfileResult(
@@ -128,6 +162,10 @@ def _replay_command(workload: Callable[[], object]) -> tuple[str, ...]:
     Raises:
         CaptureError: it does not.
     """
+    if _earlier.stands_before(workload):
+        raise failures.not_replayable(_SECOND)
+    if threading.current_thread() is not threading.main_thread():
+        raise failures.not_replayable(_IN_THREAD)
     while isinstance(workload, functools.partial):
         workload = workload.func
     module = sys.modules.get("__main__")

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
 from .run import run_command
 
@@ -89,6 +92,10 @@ def _main(options: argparse.Namespace) -> int:
         from .doctor_output import print_doctor
 
         return print_doctor(as_json=options.json)
+    if options.json:
+        from ..errors import OptionError
+
+        raise OptionError("--json goes with --doctor", remedy="a capture's own JSON is in its folder")
     if not options.command:
         from ..errors import OptionError
 
@@ -96,11 +103,17 @@ def _main(options: argparse.Namespace) -> int:
     # Asked to end, it ends what it has started: as for Ctrl-C.
     before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
-        _say(_profile(options))
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            _say(_profile(options))
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
     return 0
+
+
+def _warn(message: Warning | str, *where: object, **more: object) -> None:
+    print(f"iket-profile: warning: {message}", file=sys.stderr)
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -128,15 +141,17 @@ def _profile(options: argparse.Namespace) -> ProfileResult:
 
 def _say(result: ProfileResult) -> None:
     held = result.contents
+    here = Path.cwd()
+    folder = result.output_dir.relative_to(here) if result.output_dir.is_relative_to(here) else result.output_dir
     processes = len(result.json_traces)
     several = f" of {processes} processes" if processes > 1 else ""
     print(
-        f"{result.output_dir}: {len(held.kernels)} launches{several}, {held.ranges} ranges, {held.markers} markers"
+        f"{folder}: {len(held.kernels)} launches{several}, {held.ranges} ranges, {held.markers} markers"
         + (f", up to {result.events_per_warp} events per warp" if result.events_per_warp is not None else ""),
         file=sys.stderr,
     )
     if result.json_traces:
-        print(f"  next: iket-trace summary {result.output_dir}", file=sys.stderr)
+        print(f"  next: iket-trace summary {shlex.quote(str(folder))}", file=sys.stderr)
 
 
 if __name__ == "__main__":

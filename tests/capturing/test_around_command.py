@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from capturing.support import H200, TRACE, WHICH, alive, listing, python
 
 import iket_rewrite
-from iket_rewrite import CaptureError, OptionError
+from iket_rewrite import CaptureError, CaptureWarning, OptionError
 from iket_rewrite.capturing.devices import Device, Driver
 
 WORKS = python("print('worked')")
@@ -128,6 +129,28 @@ def test_letters_that_the_output_does_not_know_do_not_stop_a_capture(stand_in, t
     assert (tmp_path / "shown").read_text() == "gr\\xf6\\xdfer\n" * 2
 
 
+def test_a_reader_that_goes_away_does_not_stop_a_capture(stand_in, tmp_path):
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with contextlib.suppress(BrokenPipeError), open(theirs, "w", encoding="utf-8") as stream:
+        stand_in.patch.setattr(sys, "stdout", stream)
+        result = iket_rewrite.profile(WORKS, output_dir=tmp_path / "out")
+    assert result.trace_json.exists()
+
+
+def test_output_that_can_not_be_shown_is_a_warning_and_no_failure(stand_in, tmp_path):
+    with contextlib.suppress(OSError), open("/dev/full", "w", encoding="utf-8") as stream:
+        stand_in.patch.setattr(sys, "stdout", stream)
+        with pytest.warns(CaptureWarning, match="output is not shown any more: .*No space left"):
+            result = iket_rewrite.profile(WORKS, output_dir=tmp_path / "out")
+    assert result.trace_json.exists()
+
+
+def test_a_command_reads_nothing(stand_in, tmp_path, capfd):
+    iket_rewrite.profile(python("import sys; print(repr(sys.stdin.read()))"), output_dir=tmp_path / "out")
+    assert capfd.readouterr().out == "''\n''\n"
+
+
 def test_one_pass_suffices_for_warp_lifetimes(stand_in, tmp_path, capfd):
     iket_rewrite.profile(WORKS, output_dir=tmp_path / "out", warp_lifetimes_only=True)
     assert capfd.readouterr().out == "worked\n"
@@ -163,6 +186,31 @@ def test_the_working_folder_is_never_replaced(stand_in, tmp_path):
     stand_in.patch.chdir(tmp_path / "out" / "here")
     error = failure("output-exists", output_dir=tmp_path / "out", clobber=True)
     assert "working folder" in error.message
+
+
+@pytest.mark.parametrize("clobber", [False, True])
+def test_what_clobber_would_not_replace_is_refused_without_that_advice(stand_in, tmp_path, clobber):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    (tmp_path / "nowhere").symlink_to("not-there")
+    stand_in.patch.chdir(tmp_path / "folder")
+    for name in ("file", "link", "nowhere", "folder"):
+        error = failure("output-exists", output_dir=tmp_path / name, clobber=clobber)
+        assert str(tmp_path / name) in error.message
+        assert "clobber" not in error.remedy
+
+
+@pytest.mark.parametrize("name", ["run-iket/out", "run-iket/deep/out", "x" * 300, "a" * 300 + "/out"])
+def test_a_place_where_nothing_can_be_made_is_told_before_the_command_runs(stand_in, tmp_path, name, capfd):
+    with pytest.raises(OptionError, match="can not be written: ") as caught:
+        iket_rewrite.profile(WORKS, output_dir=tmp_path / name)
+    assert str(tmp_path / name) in caught.value.message
+    assert capfd.readouterr().out == ""
+
+
+def test_a_long_name_is_as_good_as_any(stand_in, tmp_path):
+    assert iket_rewrite.profile(WORKS, output_dir=tmp_path / ("x" * 250)).trace_json.exists()
 
 
 # --- Failures -------------------------------------------------------------------------------------------------
@@ -247,7 +295,8 @@ def test_another_profiler_is_told(stand_in, tmp_path, variable, value, who):
 def test_a_profile_in_a_replayed_process_is_refused(stand_in, tmp_path):
     stand_in.patch.setenv("CUDA_INJECTION64_PATH", "/x/libiket_injection.so")
     stand_in.patch.setenv("IKET_INJECTION_CONFIG", "/x/config.json")
-    failure("already-capturing", output_dir=tmp_path / "out")
+    error = failure("already-capturing", output_dir=tmp_path / "out")
+    assert "without run-iket" in error.remedy
 
 
 @pytest.mark.parametrize(
@@ -255,6 +304,22 @@ def test_a_profile_in_a_replayed_process_is_refused(stand_in, tmp_path):
     [
         ({"command": "echo hello"}, "list of words"),
         ({"command": []}, "empty"),
+        ({"command": [""]}, "empty"),
+        ({"command": None}, "list of words, not None"),
+        ({"command": ["echo", 3]}, "a word of the command is 3, not a text"),
+        ({"command": ["echo", "a\0b"]}, "without NUL"),
+        ({"command": ["/"]}, "/: is a folder, not a program"),
+        ({"env": ["a"]}, "env is a mapping"),
+        ({"env": {"A": 1}}, "A in env is 1, not a text"),
+        ({"env": {"A=B": "x"}}, "'A=B' can not be the name of a variable"),
+        ({"env": {3: "x"}}, "a name in env is 3"),
+        ({"cwd": 5}, "cwd is 5, not a text or a path"),
+        ({"output_dir": None}, "output_dir is None, not a text or a path"),
+        ({"output_dir": ""}, "output_dir is empty"),
+        ({"timeout": "5"}, "timeout must be above 0, not '5'"),
+        ({"timeout": True}, "timeout must be above 0, not True"),
+        ({"cluster": 0}, "three indices"),
+        ({"max_events_per_warp": 2**32}, "at most 4,294,967,295"),
         ({"command": ["no-such-program-anywhere"]}, "no such program"),
         ({"postprocess": "svg"}, "unknown postprocess"),
         ({"timeout": 0}, "timeout must be above 0"),
@@ -263,6 +328,8 @@ def test_a_profile_in_a_replayed_process_is_refused(stand_in, tmp_path):
         ({"cluster": (0, 0, 70000)}, "three indices"),
         ({"cluster": (0, 0, 0), "warp_lifetimes_only": True}, "do not go together"),
         ({"cwd": "/no/such/folder"}, "no folder"),
+        ({"cwd": "x" * 300}, "no folder"),
+        ({"command": ["./" + "x" * 300]}, "no such program"),
     ],
 )
 def test_what_can_not_be_is_refused_before_anything_runs(stand_in, tmp_path, options, words):
@@ -270,6 +337,19 @@ def test_what_can_not_be_is_refused_before_anything_runs(stand_in, tmp_path, opt
     with pytest.raises(OptionError, match=words):
         iket_rewrite.profile(**values)
     assert listing(tmp_path) == ["run-iket"]
+
+
+def test_a_file_that_must_not_be_run_is_not_called_missing(stand_in, tmp_path):
+    (tmp_path / "app.py").write_text("print(1)")
+    stand_in.patch.chdir(tmp_path)
+    for word, message, remedy in (
+        ("./app.py", "./app.py: is there, and must not be run", "chmod"),
+        ("app.py", "app.py: there is no such program", "./app.py"),
+    ):
+        with pytest.raises(OptionError) as caught:
+            iket_rewrite.profile([word], output_dir=tmp_path / "out")
+        assert caught.value.message == message
+        assert remedy in caught.value.remedy
 
 
 # --- Time and interruption ------------------------------------------------------------------------------------

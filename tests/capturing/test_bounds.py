@@ -51,3 +51,9 @@ def test_a_binary_without_events_has_none(tmp_path):
 def test_a_file_that_is_not_there_is_told(tmp_path):
     with pytest.raises(OptionError, match="can not be read"):
         iket_rewrite.event_bound(tmp_path / "nowhere")
+
+
+def test_a_file_without_device_code_is_named(tmp_path):
+    (tmp_path / "text").write_text("text")
+    with pytest.raises(iket_rewrite.CubinError, match="text: this is no cubin"):
+        iket_rewrite.event_bound(tmp_path / "text")

@@ -92,11 +92,14 @@ def test_one_that_is_nowhere_or_does_not_start_is_told(monkeypatch, tmp_path):
     with pytest.raises(CaptureError) as caught:
         run_iket.find_run_iket()
     assert caught.value.slug == "runtime-missing"
+    assert f"not where IKET_RUN_IKET says: {tmp_path / 'run-iket'} is no program" in caught.value.message
+    assert "IKET_RUN_IKET, or unset it" in caught.value.remedy
     (tmp_path / "run-iket").write_text("#!/bin/sh\necho broken; exit 3\n")
     (tmp_path / "run-iket").chmod(0o755)
     with pytest.raises(CaptureError) as caught:
         run_iket.find_run_iket()
     assert (caught.value.slug, caught.value.output.strip()) == ("runtime-missing", "broken")
+    assert "IKET_RUN_IKET names" in caught.value.message
 
 
 @pytest.mark.parametrize(

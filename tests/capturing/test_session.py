@@ -215,11 +215,41 @@ except iket_rewrite.CaptureError as error:
         ({"cluster": (0, 65536, 0)}, "three indices"),
         ({"cluster": (0, 0, 0), "warp_lifetimes_only": True}, "do not go together"),
         ({"contexts": ["no context"]}, "no CUDA context"),
+        ({"contexts": ["12"]}, "no CUDA context"),
+        ({"contexts": [None]}, "no CUDA context"),
+        ({"contexts": [0]}, "0 is no CUDA context"),
+        ({"contexts": [-1]}, "no CUDA context"),
+        ({"contexts": [2**64]}, "no CUDA context"),
+        ({"contexts": 12}, "contexts is a list"),
+        ({"contexts": []}, "contexts names none"),
+        ({"cluster": 3}, "three indices"),
+        ({"buffer_bytes": 2**63 + 1}, "at most 9,223,372,036,854,775,808"),
+        ({"output": ""}, "output is empty"),
+        ({"output": 5}, "output is 5"),
     ],
 )
 def test_options_that_can_not_be_are_refused_where_they_are_given(options, words):
     with pytest.raises(OptionError, match=words):
         iket_rewrite.capture(**options)
+
+
+@pytest.mark.parametrize(
+    "output", ["file/trace.json", "file", "file/deep/", "folder.json", "/proc/nowhere/trace.json", "a" * 300 + ".json"]
+)
+def test_an_output_that_can_not_be_written_is_told_before_the_block(tmp_path, output):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.json").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(OptionError, match="can not be written: "):
+        iket_rewrite.capture(output=tmp_path / output).__enter__()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_refused_output_leaves_the_process_free_for_a_capture(tmp_path):
+    (tmp_path / "file").touch()
+    for _ in range(2):
+        with pytest.raises(OptionError, match="can not be written"):
+            iket_rewrite.capture(output=tmp_path / "file" / "trace.json").__enter__()
 
 
 def test_a_second_capture_at_the_same_time_is_refused(monkeypatch):
@@ -235,6 +265,7 @@ def test_a_replayed_process_is_not_captured_again(monkeypatch):
     monkeypatch.setenv("IKET_INJECTION_CONFIG", "/x")
     with pytest.raises(CaptureError, match="run-iket records") as caught:
         iket_rewrite.capture().__enter__()
+    assert "without run-iket" in caught.value.remedy
     assert caught.value.slug == "already-capturing"
 
 
@@ -250,8 +281,9 @@ def test_a_runtime_that_is_not_installed_is_told(monkeypatch, tmp_path):
         find_runtime([str(tmp_path)])
     assert (caught.value.slug, caught.value.remedy) == ("runtime-missing", failures.INSTALL)
     monkeypatch.setenv("IKET_RUNTIME", str(tmp_path))
-    with pytest.raises(CaptureError, match="IKET_RUNTIME names"):
+    with pytest.raises(CaptureError, match=r"not where IKET_RUNTIME says: .* does not hold it") as caught:
         find_runtime()
+    assert "IKET_RUNTIME, or unset it" in caught.value.remedy
 
 
 def test_a_runtime_with_other_files_is_told(tmp_path):

@@ -61,6 +61,57 @@ def test_a_workload_that_fails_ends_the_script_with_the_reason(stand_in, tmp_pat
     assert "trace" not in listing(tmp_path)
 
 
+SEVERAL = """
+import iket_rewrite
+def first(): print("workload first", flush=True)
+def second(): print("workload second", flush=True)
+def broken(): raise ValueError("broken")
+for workload, engine in {calls}:
+    try:
+        print(iket_rewrite.run(workload, output_dir=workload.__name__, engine=engine, clobber=True).output_dir.name)
+    except (ValueError, iket_rewrite.CaptureError) as error:
+        print(getattr(error, "slug", error))
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "last"),
+    [
+        ('[(first, "replay"), (second, "replay")]', "not-replayable"),
+        ('[(first, "replay"), (first, "replay")]', "not-replayable"),
+        # The first one fails here for want of a GPU, and would be the one that a replay runs.
+        ('[(second, "inprocess"), (first, "replay")]', "not-replayable"),
+        ('[(first, "inprocess"), (first, "replay")]', "first"),
+    ],
+)
+def test_a_replay_never_records_the_workload_of_an_earlier_call(stand_in, tmp_path, calls, last):
+    stand_in.patch.setenv("IKET_RUNTIME", str(tmp_path / "nowhere"))
+    (tmp_path / "script.py").write_text(TOLD + SEVERAL.format(calls=calls), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == last, done.stdout
+    assert "second" not in listing(tmp_path)
+
+
+def test_a_replay_from_a_thread_is_refused(stand_in, tmp_path):
+    code = (
+        "import threading, iket_rewrite\n"
+        "def workload(): pass\n"
+        "def go():\n"
+        "    try: iket_rewrite.run(workload, output_dir='trace', engine='replay')\n"
+        "    except iket_rewrite.CaptureError as error: print(error)\n"
+        "thread = threading.Thread(target=go); thread.start(); thread.join()\n"
+    )
+    (tmp_path / "script.py").write_text(TOLD + code, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "called in a thread" in done.stdout, done.stderr
+    assert "trace" not in listing(tmp_path)
+
+
 def test_in_a_replayed_process_the_workload_runs_and_the_process_ends(monkeypatch, tmp_path):
     monkeypatch.setenv("CUDA_INJECTION64_PATH", "/x/libsmodel_injection.so")
     monkeypatch.setenv("SMODEL_INJECTION_CONFIG", "/x/config.json")
