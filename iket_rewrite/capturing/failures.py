@@ -43,8 +43,6 @@ SLUGS = (
 def runtime_missing(variable: str = "", why: str = "is not installed", printed: str = "") -> CaptureError:
     """NVIDIA's runtime is not there, or does not start; `variable` is the one that leads to it."""
     remedy = f"correct {variable}, or unset it to take the installed runtime; {INSTALL}" if variable else INSTALL
-        f"correct {variable}, or unset it to take the runtime that is installed; {INSTALL}" if variable else INSTALL
-    )
     return CaptureError(f"NVIDIA's IKET runtime {why}", slug="runtime-missing", remedy=remedy, output=printed)
 
 
