@@ -3,15 +3,17 @@
 
 A copy lies where its original lies below the common root.  A compiler looks into the overlay's folder before each
 original folder, and for a quoted include that is not beside the copy, into the folders of the originals.  Where that
-would find another file than before, a forwarding file beside the copy names the right one.
+would find an original in place of its copy, the include itself names the copy; where it would find another file than
+before, a forwarding file beside the copy names the right one.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..rewriting.scan import Include
 from .reading import Text
 from .search import Search
 
@@ -67,8 +69,10 @@ class Layout:
         self.root = common_root([*roots, *copied, *self.aliases])
         #: By the place where a forwarding file stands, the file that it names.
         self.forwarded: dict[str, str] = {}
+        #: By the place of a file and an include in it, the path from there to the copy that it has to name.
+        self.renamed: dict[tuple[str, Include], str] = {}
         self.folders = self._folders()
-        self._forward()
+        self._lead()
         if not all(is_below(place, self.root) for place in self.forwarded):
             # An include climbs above the root: so does the root, for nothing is written outside the overlay.
             self.root = os.path.commonpath([self.root, *map(os.path.dirname, self.forwarded)])
@@ -88,38 +92,69 @@ class Layout:
             pairs.append((self.relative(real) if holds else None, folder))
         return IncludeFolders(quoted, tuple(pairs))
 
-    def _forward(self) -> None:
+    def _lead(self) -> None:
+        """See that every include leads to the file that it led to, or to its copy."""
+        inside = {self.relative(place): place for place in (*self.copied, *self.aliases)}
+        folders = {parent for path in inside for parent in _parents(path)}
         for text in self.copied.values():
             folder = os.path.dirname(text.file.place)
             for include in text.found:
-                if include.angled or os.path.isabs(include.name):
+                before = self.search.resolve_any(include.name, include.angled, text.file.folder)
+                if before is None or include.next:
                     continue
-                before = self.search.resolve_any(include.name, False, text.file.folder)
-                after = self._found(include.name, folder)
-                if before is not None and after is not None and self.search.place(before) != after:
+                place = self.search.place(before)
+                after = self._found(include, folder, inside, folders)
+                if place in self.copied or place in self.aliases:
+                    if place != after:
+                        self.renamed[text.file.place, include] = os.path.relpath(place, folder)
+                elif after not in (None, place) and not include.angled:
                     self.forwarded[self.search.place(os.path.join(folder, include.name))] = before
 
-    def _found(self, name: str, folder: str) -> str | None:
-        """Return the place of what a quoted include in a copied file leads to, through the overlay.
+    def _found(self, include: Include, folder: str, inside: Mapping[str, str], folders: Collection[str]) -> str | None:
+        """Return the place of the file that an include in a copied file leads to, as a compiler looks for it.
 
-        An empty string for a file that has a copy, and whose original is found instead.
+        An empty string for the original of a copy.
         """
-        beside = self.search.place(os.path.join(folder, name))
-        if self._is_copied(beside):
-            return beside
-        for candidate in self.folders.quoted:
-            path = os.path.join(candidate, name)
-            if self.search.is_file(path):
-                place = self.search.place(path)
-                return "" if self._is_copied(place) else place
-        for candidate in self.search.folders:
-            path = os.path.join(candidate, name)
-            if self.search.is_file(path):
-                return self.search.place(path)
-        return None
 
-    def _is_copied(self, place: str) -> bool:
-        return place in self.copied or place in self.aliases
+        def copy(base: str) -> str | None:
+            path = _walked(os.path.join(base, include.name), folders)
+            return None if path is None else inside.get(path)
+
+        def original(base: str) -> str | None:
+            path = os.path.join(base, include.name)
+            if not self.search.is_file(path):
+                return None
+            place = self.search.place(path)
+            return "" if place in self.copied or place in self.aliases else place
+
+        if os.path.isabs(include.name):
+            return original("")
+        tries = [] if include.angled else [copy(self.relative(folder)), *map(original, self.folders.quoted)]
+        for overlaid, path in self.folders.pairs:
+            tries += [None if overlaid is None else copy(overlaid), original(path)]
+        return next((found for found in tries if found is not None), None)
+
+
+def _parents(path: str) -> Iterator[str]:
+    """Return the folders above a path, which is relative and normal."""
+    while path := os.path.dirname(path):
+        yield path
+
+
+def _walked(path: str, folders: Collection[str]) -> str | None:
+    """Return the normal form of a path that a system walks step by step; None where there is no such folder."""
+    walked = ""
+    *steps, last = path.split("/")
+    for step in steps:
+        if step == "..":
+            if not walked:
+                return None
+            walked = os.path.dirname(walked)
+        elif step not in ("", "."):
+            walked = os.path.join(walked, step)
+            if walked not in folders:
+                return None
+    return os.path.join(walked, last)
 
 
 def quoted_folders(folders: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -16,7 +16,7 @@ from ..rewriting.event import NOTHING_KEPT, KeptPlan
 from ..rewriting.notice import Notice
 from ..rewriting.parameters import SteadyParameters, macro_words
 from ..rewriting.plan import EMPTY, Decision, Plan, make_plan
-from ..rewriting.render import copied_lead, forwarding, program_definitions, site_edits
+from ..rewriting.render import copied_lead, forwarding, include_edit, program_definitions, site_edits
 from ..rewriting.scan import holds_metadata
 from ..source import Source, splice
 from .layout import NO_FOLDERS, Copy, IncludeFolders, Layout, quoted_folders
@@ -265,7 +265,8 @@ class _Overlay:
             link = os.path.relpath(first, os.path.dirname(alias))
             copies.append(Copy(layout.copied[first].file.path, layout.relative(alias), link=link))
         for place, target in layout.forwarded.items():
-            copies.append(Copy(target, layout.relative(place), self._forwarding(place, target)))
+            data = forwarding(layout.search.place(target)).encode("utf-8", "surrogateescape")
+            copies.append(Copy(target, layout.relative(place), data))
         return tuple(copies), layout.folders
 
     def _copy(self, text: Text) -> Copy:
@@ -274,15 +275,12 @@ class _Overlay:
         decided = self.decided.get(source)
         header = os.path.relpath(DEFINITIONS, os.path.dirname(path)) if decided else None
         edits = [copied_lead(source, header), *site_edits(source, decided or ())]
+        for include in text.found:
+            name = self.layout.renamed.get((text.file.place, include))
+            if name is not None:
+                edits.append(include_edit(source, include, name))
         data = splice(source.text, edits).encode("utf-8", "surrogateescape")
         return Copy(source.path, path, data)
-
-    def _forwarding(self, place: str, target: str) -> bytes:
-        assert self.layout is not None
-        real = self.layout.search.place(target)
-        copied = real in self.layout.copied or real in self.layout.aliases
-        name = os.path.relpath(real, os.path.dirname(place)) if copied else real
-        return forwarding(name).encode("utf-8", "surrogateescape")
 
 
 def _leading_to(texts: dict[str, Text], annotated: Iterable[Source]) -> dict[str, Text]:

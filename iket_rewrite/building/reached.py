@@ -15,7 +15,7 @@ from .search import Search
 
 _GAP = rb"(?:[ \t\f\v]|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|\\[ \t]*\r?\n)*"
 _INCLUDE = re.compile(rb"#" + _GAP + rb"(?:include|include_next|import)" + _GAP + rb"(?:\"([^\"\n]+)\"|<([^>\n]+)>)")
-_CUT_WORD = re.compile(rb"[\w$]\\[ \t]*[\r\n]")
+_CUT_WORD = re.compile(rb"[\w$./+-]\\[ \t]*[\r\n]")
 _SPLICE = re.compile(rb"\\[ \t]*(?:\r\n|\n|\r)")
 #: Every annotation holds it.
 _HINT = b"IKET"

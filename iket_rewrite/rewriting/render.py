@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -22,10 +23,13 @@ from .annotation import Annotation, Meaning, SiteKind
 from .event import Event
 from .metadata import metadata_objects
 from .plan import Decision, PayloadForm, Plan
+from .scan import Include
 
 #: C++ type and PTX register class by which each payload's bits reach the record.
 _OPERANDS = {"f32": ("float", "f"), "f64": ("double", "d")}
 _OPERANDS_BY_BITS = {32: ("unsigned", "r"), 64: ("unsigned long long", "l")}
+_GAP = r"(?:[ \t\f\v]|/\*.*?\*/)*"
+_INCLUDE_LEAD = re.compile(f"#{_GAP}(?:include|import){_GAP}", re.DOTALL)
 #: Marks in a rendered form for what differs from site to site.
 _NUMBER, _NAME, _SCOPE = "\0number\0", "\0name\0", "\0scope\0"
 
@@ -206,6 +210,13 @@ def copied_lead(source: Source, header: str | None) -> Edit:
     text = str(_environment().get_template("copied.cu.j2").render(header=header, path=_line_path(source)))
     at = len(BOM) if source.text.startswith(BOM) else 0
     return Edit(at, at, text.replace("\n", source.newline))
+
+
+def include_edit(source: Source, include: Include, path: str) -> Edit:
+    """Return the edit by which an include names another file."""
+    lead = _INCLUDE_LEAD.search(source.logical, include.start)
+    assert lead is not None
+    return source.edit(lead.end(), lead.end() + len(include.name) + 2, f'"{path}"')
 
 
 def forwarding(path: str) -> str:

@@ -97,7 +97,7 @@ RULES: dict[str, Rule] = {
             "no-metadata",
             _E,
             "triggers, but no metadata: the runtime takes the module for not instrumented",
-            "keep the metadata arrays: mark them as used, refer to them in host code where -dlto links, and link them in",
+            "keep the metadata arrays: mark them as used, refer to them in host code too for -dlto, and link them in",
         ),
         _rule(
             "no-trigger",

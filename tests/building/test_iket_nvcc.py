@@ -153,6 +153,33 @@ def test_a_header_that_only_quotes_find_is_rewritten():
     assert is_on(done.stdout)
 
 
+@pytest.mark.parametrize(
+    "include",
+    [
+        '"../include/marks.cuh"',
+        '"../../project/include/marks.cuh"',
+        '"empty/../../include/marks.cuh"',
+        '"link/marks.cuh"',
+        '"link/../include/marks.cuh"',
+        '"{}/include/marks.cuh"',
+        "<{}/include/marks.cuh>",
+        '"marks.cuh"',
+        "<empty/../marks.cuh>",
+        "<link/marks.cuh>",
+        '/* "marks.cuh" */ "marks.\\\ncuh" /* found through -I */',
+    ],
+)
+def test_an_annotated_header_is_rewritten_however_an_include_names_it(include, folder):
+    for empty in ("src/empty", "include/empty"):
+        os.mkdir(empty)
+    os.symlink("../include", "src/link")
+    write({"src/k.cu": f"#include {include.format(folder)}\nint k() {{ return __LINE__; }}\n"})
+    done = iket_nvcc("-E", "-Iinclude", "-Isrc", "src/k.cu")
+    assert done.returncode == 0, done.stderr
+    assert is_on(done.stdout)
+    assert f"return {2 + include.count(chr(10))}; }}" in done.stdout
+
+
 def test_the_first_folder_wins_as_it_does_without_us():
     write({"k.cu": "#include <one.cuh>\n#include <two.cuh>\n", "a/one.cuh": "int a_one;\n"})
     write({"b/one.cuh": 'int b_one() { IKET_MARK("b"); }\n', "b/two.cuh": 'int b_two() { IKET_MARK("two"); }\n'})

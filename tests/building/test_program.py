@@ -70,29 +70,39 @@ def test_every_copy_names_its_original_and_its_lines():
 
 
 @pytest.mark.parametrize(
-    ("include", "options", "forwarded"),
+    ("include", "options"),
     [
-        ("<deep/marks.cuh>", {"include_dirs": ["include"]}, []),
-        ('"deep/marks.cuh"', {"include_dirs": ["nothing", "include"]}, []),
-        ('"../include/deep/marks.cuh"', {}, []),
-        # The folder of the original is looked into first, for what is not copied.
-        ('  "marks.cuh"', {"include_dirs": ["include/deep"]}, ["src/marks.cuh"]),
+        ("<deep/marks.cuh>", {"include_dirs": ["include"]}),
+        ('"deep/marks.cuh"', {"include_dirs": ["nothing", "include"]}),
+        ('"../include/deep/marks.cuh"', {}),
+        ('  "marks.cuh"', {"include_dirs": ["include/deep"]}),
     ],
 )
-def test_quoted_and_angled_includes_are_found(include, options, forwarded):
+def test_quoted_and_angled_includes_are_found(include, options):
     write({"src/k.cu": f"# include {include}\n", "include/deep/marks.cuh": MARK.format("m"), "nothing/x": ""})
     program = rewrite_program(["src/k.cu"], **options)
     assert names(program) == ["m"]
-    assert copies(program) == ["include/deep/marks.cuh", "src/k.cu", *forwarded]
+    assert copies(program) == ["include/deep/marks.cuh", "src/k.cu"]
 
 
 def test_an_include_that_climbs_above_the_project_writes_nothing_outside_the_overlay():
     os.mkdir("project")
     os.chdir("project")
-    write({"k.cu": '#include "../shared/marks.cuh"\n', "a/b/x": "", "a/shared/marks.cuh": MARK.format("m")})
+    """A plain header comes from one folder, and another one of its name lies where a copied file's folder leads."""
+    text = '#include "../shared/plain.cuh"\n#include "c/d/marks.cuh"\n'
+    write(
+        {
+            "k.cu": text,
+            "a/b/x": "",
+            "a/shared/plain.cuh": "",
+            "c/shared/plain.cuh": "",
+            "c/d/marks.cuh": MARK.format("m"),
+        }
+    )
     program = rewrite_program(["k.cu"], include_dirs=["a/b"])
-    assert names(program) == ["m"]
-    assert copies(program) == ["project/a/shared/marks.cuh", "project/k.cu", "shared/marks.cuh"]
+    assert copies(program) == ["project/c/d/marks.cuh", "project/k.cu", "shared/plain.cuh"]
+    (forwarded,) = (text for path, text in texts(program).items() if path == "shared/plain.cuh")
+    assert forwarded.strip() == f'#include "{os.path.realpath("a/shared/plain.cuh")}"'
 
 
 @pytest.mark.parametrize(
