@@ -21,7 +21,7 @@ from .contents import Contents, look_into, read_sizing, together
 from .devices import Asking, Driver, require_gpu
 from .evidence import Evidence, refuse_empty, refuse_failed
 from .other_profilers import find_injected, is_replayed
-from .processes import Group
+from .processes import Group, StartError
 from .publish import check_target, publish, staging, writing
 from .request import Request, make_request
 from .results import ProfileResult, files_of
@@ -183,6 +183,8 @@ def _run(request: Request, found: run_iket.RunIket, area: Path, raw: Path, outpu
                 on_output=said.take,
                 on_tick=lambda: screen.show(_doing(record, request)),
             )
+    except StartError as error:
+        raise run_iket.unusable(str(error)) from None
     finally:
         screen.close()
     return Evidence(status, read_passes(record), printed, said)

@@ -18,6 +18,10 @@ _TICK_S = 0.1
 _GRACE_S = 5.0
 
 
+class StartError(Exception):
+    """A program can not be started; the message says which, and why."""
+
+
 class Group:
     """A program that was started, in a group and session of its own.
 
@@ -42,8 +46,10 @@ class Group:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        except BaseException:
+        except BaseException as error:
             os.close(self._pipe)
+            if isinstance(error, OSError):
+                raise StartError(f"{command[0]}: {error.strerror}") from None
             raise
 
     def __enter__(self) -> Group:

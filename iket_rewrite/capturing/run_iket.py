@@ -52,9 +52,11 @@ def find_command() -> tuple[tuple[str, ...], str]:
     """
     named = os.environ.get(VARIABLE)
     if named:
-        if shutil.which(named) is None:
+        found = shutil.which(named)
+        if found is None:
             raise failures.runtime_missing(VARIABLE, f"is not where {VARIABLE} says: {named} is no program")
-        return (named,), "unknown"
+        # It is started in the command's folder.
+        return (os.path.abspath(found),), "unknown"
     try:
         runtime = find_runtime()
     except CaptureError:
@@ -103,7 +105,7 @@ def _started(command: tuple[str, ...], *arguments: str) -> subprocess.Popen[str]
             errors="replace",
         )
     except OSError as error:
-        raise _unusable(f"{command[0]}: {error.strerror}") from None
+        raise unusable(f"{command[0]}: {error.strerror}") from None
 
 
 def _finished(process: subprocess.Popen[str]) -> str:
@@ -112,13 +114,14 @@ def _finished(process: subprocess.Popen[str]) -> str:
     except subprocess.TimeoutExpired:
         process.kill()
         text, _ = process.communicate()
-        raise _unusable(f"{text}\nit does not end when asked for --help") from None
+        raise unusable(f"{text}\nit does not end when asked for --help") from None
     if process.returncode != 0:
-        raise _unusable(text[-2000:])
+        raise unusable(text[-2000:])
     return text
 
 
-def _unusable(printed: str) -> CaptureError:
+def unusable(printed: str) -> CaptureError:
+    """Say that it does not start, with what it printed or why."""
     named = os.environ.get(VARIABLE)
     if named:
         return failures.runtime_missing(VARIABLE, f"does not start: {VARIABLE} names {named}", printed)

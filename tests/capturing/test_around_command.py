@@ -103,6 +103,19 @@ def test_the_command_gets_its_folder_and_environment(stand_in, tmp_path, capfd):
     assert capfd.readouterr().out == f"{tmp_path / 'inside'} a value False\n" * 2
 
 
+def test_a_run_iket_is_named_from_here_and_not_from_the_commands_folder(stand_in, tmp_path):
+    (tmp_path / "there").mkdir()
+    stand_in.patch.chdir(tmp_path)
+    stand_in.patch.setenv("IKET_RUN_IKET", "./run-iket")
+    assert iket_rewrite.profile(WORKS, output_dir=tmp_path / "out", cwd="there").trace_json.exists()
+
+
+def test_a_run_iket_that_can_not_be_started_is_no_fault_of_the_output(stand_in, tmp_path):
+    error = failure("runtime-missing", output_dir=tmp_path / "out", env={"LONG": "x" * 4_000_000})
+    assert "Argument list too long" in error.output
+    assert "out" not in listing(tmp_path)
+
+
 def test_output_comes_while_the_command_runs(stand_in, tmp_path):
     """The stand-in, like the real one, reads a program's output only at its end."""
     waiting = tmp_path / "go"
