@@ -33,7 +33,7 @@ def program_of_command(command: Command, tree: Tree) -> Program:
     kept = command.environment.get("IKET_PLAN")
     settings = Settings(
         second_prefix=any(macro.partition("=")[0] == ONLY_SECOND_PREFIX for macro in command.macros),
-        unused_wrappers=False,
+        hints=False,
         kept=load_plan(kept, closed=True) if kept else NOTHING_KEPT,
         name=DEFINITIONS,
     )

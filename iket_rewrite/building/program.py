@@ -38,7 +38,7 @@ class Settings:
     Attributes:
         target, runtime_payloads, method, pre_hopper: those of `rewrite`.
         second_prefix: the header's first names are left to somebody else.
-        unused_wrappers: wrappers that nothing uses are worth a warning.
+        hints: wrappers that nothing uses are worth a warning, and files that include each other.
         kept: what a plan file has fixed.
         name: what compilers call the header with the definitions, where it does not stay.
     """
@@ -48,7 +48,7 @@ class Settings:
     method: str = "auto"
     pre_hopper: str = "off"
     second_prefix: bool = False
-    unused_wrappers: bool = True
+    hints: bool = True
     kept: KeptPlan = NOTHING_KEPT
     name: str = ""
 
@@ -208,7 +208,7 @@ def program_of(
         settings: how to rewrite.
     """
     notices = check_options(settings.method, settings.pre_hopper, settings.target)
-    reading = Reading(tree, units, second_prefix=settings.second_prefix, unused_wrappers=settings.unused_wrappers)
+    reading = Reading(tree, units, second_prefix=settings.second_prefix, hints=settings.hints)
     notices = *(notices if reading.annotations else ()), *reading.notices, *_second_names(tree, reading)
     if not reading.annotations and not settings.kept.events:
         return Program(EMPTY, sources, warnings=notices, kept=settings.kept), reading

@@ -55,7 +55,7 @@ class Reading:
         tree: the files that may be reached.
         units: the places of the files that each translation unit starts with, in order.
         second_prefix: the header's first names are left to somebody else.
-        unused_wrappers: say which wrappers nothing uses.
+        hints: say which wrappers nothing uses, and which files include each other.
 
     Raises:
         AnnotationError: an annotation can not be understood.
@@ -67,9 +67,9 @@ class Reading:
         units: Sequence[Sequence[str]],
         *,
         second_prefix: bool = False,
-        unused_wrappers: bool = True,
+        hints: bool = True,
     ) -> None:
-        self._tree, self._units, self._unused_wrappers = tree, units, unused_wrappers
+        self._tree, self._units, self._hints = tree, units, hints
         self._texts: dict[str, Text] = {}
         self._circles: dict[tuple[str, str], Notice] = {}
         self.texts: dict[str, Text] = {}
@@ -80,7 +80,7 @@ class Reading:
         self._connect(tree.leading_to([*tree.hinted(), *self._users({name for one in wrapped for name in one})]))
         self._resolve()
         self.annotations = list(self._ordered())
-        self.notices += self._circles.values()
+        self.notices += self._circles.values() if hints else ()
 
     def _connect(self, places: set[str]) -> None:
         """Read the includes of the files at these places, and see which of the files are really reached."""
@@ -152,7 +152,7 @@ class Reading:
             text.named, found = resolve_with(text.source, text.annotations, visible)
             used |= {use.callee for use in found.calls}
             self.notices += passed_on(text.source, found)
-        if self._unused_wrappers:
+        if self._hints:
             self.notices += unused(wrapped, used, "in this program")
 
     def _visible(self, text: Text, wrappers: Iterable[tuple[Text, Wrapped]]) -> Wrapped:

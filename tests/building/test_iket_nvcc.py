@@ -299,6 +299,14 @@ def test_rules_are_those_of_nvcc(options, written):
     )
 
 
+def test_headers_that_guard_against_each_other_are_no_news():
+    write({"a.cuh": '#pragma once\n#include "b.cuh"\n', "k.cu": '#include "a.cuh"\nvoid k() { IKET_MARK("k"); }\n'})
+    write({"b.cuh": '#pragma once\n#include "a.cuh"\nvoid b() { IKET_MARK("b"); }\n'})
+    done = iket_nvcc("-E", "k.cu")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert is_on(done.stdout)
+
+
 def test_messages_and_status_are_those_of_nvcc():
     write({"src/other.cuh": "#define OTHER missing\n"})
     broken = BASIC["include/marks.cuh"].replace("out[0] = n;", "out[0] = undeclared; // é")
