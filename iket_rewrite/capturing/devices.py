@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import abi
+from ..errors import OptionError
 from . import failures
 
 _SCRIPT = Path(__file__).with_name("gpu_probe.py")
@@ -55,14 +56,17 @@ class Asking:
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         hidden = ("CUDA_INJECTION64_PATH", "IKET_INJECTION_CONFIG", "SMODEL_INJECTION_CONFIG", "LD_PRELOAD")
         clean = {key: value for key, value in (environment or os.environ).items() if key not in hidden}
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(_SCRIPT)],
-            env=clean,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(_SCRIPT)],
+                env=clean,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+        except OSError as error:
+            raise OptionError(f"no program can be started with this environment: {error.strerror}") from None
 
     def answer(self) -> Driver:
         """Wait for the answer."""

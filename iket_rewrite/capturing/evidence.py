@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from .contents import Contents, read_sizing
 from .messages import words_of
 from .request import Request
 from .streaming import Pass, Tail
+from .wording import command_line
 
 #: What run-iket, releases 4.6.0 to 4.8.1, fails for where no launch was counted; its traceback tells nobody anything.
 _NO_NUMBER = "recommended_max_ts_cnt_per_warp is not found"
@@ -66,7 +66,7 @@ def refuse_failed(request: Request, evidence: Evidence, raw: Path) -> None:
 
 
 def _no_launch(request: Request, output: str) -> CaptureError:
-    return failures.no_launch_by(shlex.join(request.command), output)
+    return failures.no_launch_by(command_line(request.command), output)
 
 
 def refuse_empty(request: Request, evidence: Evidence, raw: Path, contents: Contents | None) -> None:

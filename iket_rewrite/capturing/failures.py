@@ -6,12 +6,11 @@ Exit codes: 1 where the captured program has to change, 2 where the call or the 
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from .. import abi
 from ..errors import CaptureError
-from .wording import said, signal_name, some, triple
+from .wording import command_line, said, signal_name, some, triple
 
 INSTALL = "pip install 'iket-rewrite[profile]'"
 #: The slugs, in the order of the documentation; a test compares.
@@ -218,7 +217,7 @@ def pass_failed(number: int, of: int, status: int, command: Sequence[str], outpu
             "iket-verify judges its binary, and more max_events_per_warp gives it room"
         )
     return CaptureError(
-        f"{shlex.join(command)} {ended} in the {('first', 'second')[number - 1]} pass ({role})",
+        f"{command_line(command)} {ended} in the {('first', 'second')[number - 1]} pass ({role})",
         slug=("first-pass-failed", "second-pass-failed")[number - 1],
         exit_code=1,
         remedy=remedy,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 from collections.abc import Sequence
 
@@ -16,6 +17,12 @@ def some(names: Sequence[str], most: int = 8) -> str:
     """Return the first names, each once, and how many more there are."""
     shown = list(dict.fromkeys(names))
     return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
+
+
+def command_line(words: Sequence[str], most: int = 300) -> str:
+    """Return a command as a shell takes it, cut where it is a whole script."""
+    text = shlex.join(words)
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def triple(values: Sequence[int]) -> str:

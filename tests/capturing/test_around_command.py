@@ -16,7 +16,7 @@ from capturing.support import H200, TRACE, WHICH, alive, listing, python
 
 import iket_rewrite
 from iket_rewrite import CaptureError, CaptureWarning, OptionError
-from iket_rewrite.capturing.devices import Device, Driver
+from iket_rewrite.capturing.devices import Asking, Device, Driver
 
 WORKS = python("print('worked')")
 
@@ -113,6 +113,8 @@ def test_a_run_iket_is_named_from_here_and_not_from_the_commands_folder(stand_in
 def test_a_run_iket_that_can_not_be_started_is_no_fault_of_the_output(stand_in, tmp_path):
     error = failure("runtime-missing", output_dir=tmp_path / "out", env={"LONG": "x" * 4_000_000})
     assert "Argument list too long" in error.output
+    with pytest.raises(OptionError, match="no program can be started with this environment: Argument list too long"):
+        Asking({"LONG": "x" * 4_000_000})
     assert "out" not in listing(tmp_path)
 
 
@@ -235,6 +237,12 @@ def test_a_failure_in_the_first_pass_tells_status_and_output(stand_in, tmp_path)
     assert error.output == "why"
     assert "| why" in str(error)
     assert error.exit_code == 1
+
+
+def test_a_command_that_is_a_whole_script_is_cut_in_messages(stand_in, tmp_path):
+    error = failure("first-pass-failed", python("raise SystemExit(3)" + "#" * 5000), output_dir=tmp_path / "out")
+    assert "... ended with status 3" in error.message
+    assert len(error.message) < 500
 
 
 def test_a_failure_in_the_second_pass_tells_the_signal(stand_in, tmp_path):
