@@ -34,6 +34,7 @@ time run-args input-drive-prefix idp dependency-drive-prefix ddp drive-prefix dp
 dependency-output MF gpu-architecture arch gpu-code code generate-code gencode relocatable-device-code rdc
 entries e maxrregcount ftz prec-div prec-sqrt fmad default-stream Werror diag-error diag-suppress diag-warn
 host-linker-script hls jump-table-density jtd device-stack-protector compress-mode options-file optf
+frandom-seed sanitize
 """
 _WITH_VALUE = frozenset(_VALUED.split())
 #: Their value may follow the letter directly.

@@ -17,6 +17,9 @@ from ..rewriting.wrappers import Wrapped, passed_on, resolve_with, unused, wrapp
 from ..source import Source
 from .reached import Reached, Tree
 
+_NEXT = "an #include_next is followed as if it were an #include"
+_BY_MACRO = "a macro names this include's file, which is not followed: annotations in it are lost"
+
 
 @dataclass(eq=False, slots=True)
 class Text:
@@ -90,11 +93,9 @@ class Reading:
             source = Source(file.data, file.path)
             text = self._texts[place] = Text(file, source, find_includes(source))
             for include in text.found:
-                if include.next:
-                    notice = Notice(
-                        "an #include_next is followed as if it were an #include", source.place(include.start)
-                    )
-                    self.notices.append(notice)
+                said = _NEXT if include.next else _BY_MACRO if not include.name else None
+                if said is not None:
+                    self.notices.append(Notice(said, source.place(include.start)))
         for text in self._texts.values():
             text.includes = [pair for include in text.found for pair in self._followed(text, include)]
             text.units.clear()

@@ -115,7 +115,7 @@ class Include(NamedTuple):
 
     Attributes:
         start: where its directive starts.
-        name: the file's name as it is spelled.
+        name: the file's name as it is spelled; empty where a macro holds it.
         angled: it stands in angle brackets.
         next: it is an `#include_next`.
     """
@@ -384,9 +384,9 @@ class _Scanner:
 
     def _include(self, at: int, behind: int, word: str) -> None:
         found = _INCLUDED.match(self.text, behind)
-        if found is not None:
-            quoted, angled = found.groups()
-            self.result.includes.append(Include(at, quoted or angled, quoted is None, word == "include_next"))
+        quoted, angled = found.groups() if found is not None else ("", None)
+        name = quoted if angled is None else angled
+        self.result.includes.append(Include(at, name, angled is not None, word == "include_next"))
 
     def _directive_end(self, at: int) -> int:
         """Return the offset of the newline that ends the directive at `at`: not one in a comment or raw string."""

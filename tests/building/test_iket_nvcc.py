@@ -299,6 +299,13 @@ def test_rules_are_those_of_nvcc(options, written):
     )
 
 
+def test_an_older_language_is_told_in_one_line():
+    done = iket_nvcc("-std=c++11", "-cubin", "-arch=sm_90a", KERNEL, "-o", "k.cubin")
+    assert done.returncode != 0
+    assert "IKET's events need C++14: give the compiler -std=c++14 or a later one" in done.stderr
+    assert done.stderr.count("error:") == 1
+
+
 def test_headers_that_guard_against_each_other_are_no_news():
     write({"a.cuh": '#pragma once\n#include "b.cuh"\n', "k.cu": '#include "a.cuh"\nvoid k() { IKET_MARK("k"); }\n'})
     write({"b.cuh": '#pragma once\n#include "a.cuh"\nvoid b() { IKET_MARK("b"); }\n'})

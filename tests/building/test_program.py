@@ -125,6 +125,15 @@ def test_what_is_no_include_of_the_file_reaches_nothing(text):
     assert (program.changed, names(program), program.copies) == (False, [], ())
 
 
+def test_an_include_by_a_macro_is_told():
+    text = '#define MARKS "marks.cuh"\n#include MARKS\nvoid k() { IKET_MARK("k"); }\n'
+    write({"k.cu": text, "marks.cuh": MARK.format("m")})
+    program = rewrite_program(["k.cu"])
+    assert names(program) == ["k"]
+    (warning,) = program.warnings
+    assert str(warning).startswith("k.cu:2:1: warning: a macro names this include's file, which is not followed")
+
+
 def test_a_spliced_include_in_a_branch_is_followed():
     write({"k.cu": '#ifdef X\n#inclu\\\nde /* here */ "marks.cuh"\n#endif\n', "marks.cuh": MARK.format("m")})
     assert names(rewrite_program(["k.cu"])) == ["m"]
