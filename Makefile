@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check -q install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format type test-gpu test-tilelang test-matrix test-parsers fixtures bench bench-gpu wheel-check docs clean
+.PHONY: help demo test check lint format type test-gpu test-tilelang test-matrix fuzz test-parsers fixtures bench bench-gpu wheel-check docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
@@ -70,6 +70,9 @@ test-tilelang: $(VENV)/.test ## run the tests of the TileLang frontend alone
 test-matrix: $(VENV)/.test ## assemble every form of event with every ptxas from 12.4 to 13.5 (downloads them), and write the table
 	$(BIN)/python tests/fetch_ptxas.py --all
 	$(BIN)/python tests/matrix/run.py
+
+fuzz: $(VENV)/.test ## read 10,000 damaged inputs with every reader; inputs that find a fault are kept as tests
+	$(BIN)/python tests/fuzzing/run.py
 
 test-parsers: $(VENV)/.test ## compare with the official parsers of older runtimes (downloads them)
 	$(BIN)/python tests/fetch_parsers.py

@@ -136,7 +136,8 @@ class Flow:
             if index + 1 < count:
                 leaders.add(index + 1)
         starts = sorted(leaders) if count else []
-        blocks = [Block(start, end) for start, end in zip(starts, [*starts[1:], count], strict=True)]
+        # A listing without instructions has no block.
+        blocks = [Block(start, end) for start, end in zip(starts, [*starts, count][1:], strict=True)]
         number = {block.start: index for index, block in enumerate(blocks)}
         for index, block in enumerate(blocks):
             known, unknown, falls = self.targets(block.end - 1)

@@ -95,15 +95,17 @@ def _from_json(chunks: Iterable[bytes]) -> Iterator[Listing]:
 def _function(chunk: bytes) -> Listing:
     try:
         values = json.loads(chunk)
-        address, listing = values["start"], Listing(values["function-name"])
+        address, listing = int(values["start"]), Listing(str(values["function-name"]))
         for entry in values["sass-instructions"]:
             predicate, opcode, operands = entry.get("predicate", ""), entry["opcode"], entry.get("operands", "")
+            if not (type(predicate) is type(opcode) is type(operands) is str):
+                raise TypeError(f"no instruction: {entry}")
             if predicate == "PR":
                 # An operand that the JSON shows as the predicate (13.5): the text has it in its place.
                 predicate, operands = "", _with_all_predicates(opcode, operands)
             listing.instructions.append(Instruction(address, predicate, opcode, operands))
             address += INSTRUCTION_BYTES
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise CubinError(f"nvdisasm printed JSON of another form: {error!r}") from None
     return listing
 
