@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 
 from ..building.program import Program, rewrite_program
@@ -100,5 +101,6 @@ def _summary(program: Program, options: argparse.Namespace) -> list[str]:
         lines.append(f"nothing to instrument, compile the original: {', '.join(originals)}")
     if program.changed and options.output is not None:
         copies = [os.path.join(options.output, path) for path in map(program.copy_of, program.sources) if path]
-        lines.append(f"compile: nvcc --options-file {os.path.join(options.output, OPTIONS)} {' '.join(copies)}")
+        words = ["--options-file", os.path.join(options.output, OPTIONS), *copies]
+        lines.append(f'compile: nvcc -I"$(iket-rewrite --print-include-dir)" {shlex.join(words)}')
     return lines

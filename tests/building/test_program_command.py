@@ -34,7 +34,7 @@ def test_an_overlay_a_table_and_what_to_do_next():
     _, told = run("src/kernel.cu", "-I", "include", "-o", "out", "--events", "table.json")
     assert told.splitlines() == [
         "out: 3 events at 3 sites in 2 files, NativeDump, plan d43a2d49f3f4a153",
-        f"compile: nvcc --options-file out/{OPTIONS} out/src/kernel.cu",
+        f'compile: nvcc -I"$(iket-rewrite --print-include-dir)" --options-file out/{OPTIONS} out/src/kernel.cu',
     ]
     table = json.loads(Path("table.json").read_text())
     assert [(site["file"], site["line"]) for site in table["sites"]] == [
