@@ -61,6 +61,16 @@ def test_what_stands_outside_the_records_is_the_kernel(name):
     assert [order.before for order in kernel.orders] == [order.after for order in kernel.orders]
 
 
+def test_what_gathers_lanes_for_an_election_is_the_events(tmp_path):
+    pair = pipeline_pair()
+    kernel = only(iket_rewrite.compare_binaries(*pair))
+    code = [opcode for _, opcode, _ in sass(pair[1], tmp_path)[kernel.name]]
+    # The shuffles of the kernel's own sum are gathered so too, in both builds.
+    assert sum(opcode == "ELECT" for opcode in code) > 8
+    assert "BRA.DIV" in code
+    assert abs(kernel.after.outside - kernel.before.outside) < 20
+
+
 def test_a_kernel_without_marks_in_both_is_the_same():
     # Below sm_90 events are nothing.
     comparison = iket_rewrite.compare_binaries(*fixture_pair("gemm_sm_80"))
