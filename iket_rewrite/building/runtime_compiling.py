@@ -59,7 +59,8 @@ def compile_cubin(
         arch: the architecture, for example "sm_90a".
         path: the file that the text comes from, for messages and for quoted includes.
         include_dirs: where includes are looked for; annotated headers are rewritten too.  Our own header is found.
-        options: further options of NVRTC, for example "--std=c++20" (without one, C++17).
+        options: further options of NVRTC, for example "--std=c++20" (without one, C++17).  Folders of -I among them
+            are looked into behind `include_dirs`.
         verify: judge the cubin, which needs nvdisasm; its errors are raised, its warnings are in `report`.
         runtime_payloads, method, pre_hopper: those of `rewrite`.
 
@@ -76,7 +77,8 @@ def compile_cubin(
     """
     targets.cuda_arch(arch)
     name = os.fsdecode(path) if path is not None else "<source>"
-    folders = [os.fspath(folder) for folder in include_dirs]
+    more, options = _folders_of(options)
+    folders = [*map(os.fspath, include_dirs), *more]
     data = source.encode("utf-8", "surrogateescape") if isinstance(source, str) else source
     settings = Settings(arch, runtime_payloads, method, pre_hopper)
     program = _program(name, data, folders, settings)
@@ -94,6 +96,19 @@ def compile_cubin(
     compiled.plan, compiled.warnings, compiled.log = plan, warnings, log
     compiled.report = _judged(cubin) if verify else None
     return compiled
+
+
+def _folders_of(options: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split NVRTC's options into the folders that they name, and all others."""
+    folders, others = [], []
+    words = iter(options)
+    for word in words:
+        lead = next((lead for lead in ("--include-path=", "-I=", "-I") if word.startswith(lead)), None)
+        if lead is not None or word == "--include-path":
+            folders.append(word.removeprefix(lead or word) or next(words, ""))
+        else:
+            others.append(word)
+    return [folder for folder in folders if folder], others
 
 
 def _program(name: str, data: bytes, folders: Sequence[str], settings: Settings) -> Program:

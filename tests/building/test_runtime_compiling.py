@@ -56,6 +56,15 @@ def test_annotated_headers_are_rewritten_too(options, tmp_path, monkeypatch):
     assert sorted(Path().rglob("*")) == before
 
 
+@pytest.mark.parametrize("option", [["-Iheaders"], ["-I", "headers"], ["--include-path=headers"]])
+def test_annotated_headers_in_folders_of_the_options_are_rewritten_too(option, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write({"headers/marks.cuh": BASIC["include/marks.cuh"]})
+    source = '#include "marks.cuh"\n__global__ void kernel(int* out) { helper(out, 1); }\n'
+    compiled = compile_cubin(source, arch="sm_90a", options=[*option, "-lineinfo"])
+    assert check_declarations(compiled.plan, compiled).kernel("kernel") == ["in helper"]
+
+
 def test_a_wrapper_in_a_header(tmp_path):
     (tmp_path / "trace.cuh").write_text("#include <iket_rewrite/iket.cuh>\n#define TRACE(n) IKET_MARK(n)\n")
     source = '#include <trace.cuh>\nextern "C" __global__ void k() { TRACE("traced"); }\n'
