@@ -33,12 +33,16 @@ class Stopped(BaseException):
 
 @contextlib.contextmanager
 def stopping() -> Iterator[None]:
-    """Turn signals that end this process into `Stopped`, so that it cleans up before it ends of the same signal."""
+    """Turn signals that end this process into `Stopped`, so that it cleans up before it ends of the same signal.
+
+    A signal that is ignored, as nohup has it, stays ignored.
+    """
 
     def stop(number: int, _: Any) -> None:
         raise Stopped(number)
 
-    before = {number: signal.signal(number, stop) for number in _PASSED_ON}
+    heard = [number for number in _PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in heard}
     try:
         yield
     except Stopped as stopped:

@@ -78,7 +78,7 @@ def compile_cubin(
     targets.cuda_arch(arch)
     name = os.fsdecode(path) if path is not None else "<source>"
     more, options = _folders_of(options)
-    folders = [*map(os.fspath, include_dirs), *more]
+    folders = [*(os.fspath(folder) for folder in include_dirs), *more]
     data = source.encode("utf-8", "surrogateescape") if isinstance(source, str) else source
     settings = Settings(arch, runtime_payloads, method, pre_hopper)
     program = _program(name, data, folders, settings)

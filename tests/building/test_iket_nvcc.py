@@ -422,6 +422,17 @@ def test_a_signal_ends_nvcc_too_and_leaves_nothing(number, tmp_path):
         os.kill(nvcc.call["pid"], 0)
 
 
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path):
+    nvcc = StandIn(tmp_path / "bin", "import time; time.sleep(1)")
+    line = ["nohup", *command("nvcc_command", "-c", KERNEL)]
+    with subprocess.Popen(line, env=environment(IKET_NVCC=str(nvcc.path)), stderr=subprocess.PIPE) as process:
+        while not (nvcc.log.exists() and nvcc.log.read_text().endswith("}")):
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(timeout=30) == 0
+
+
 def test_what_a_killed_process_left_behind_is_cleared_away():
     write({".iket-kernel.o/stale": "", ".iket-kernel.o/src/kernel.cu": "int old;\n"})
     assert iket_nvcc("-E", KERNEL, "-o", "kernel.o").returncode == 0
