@@ -22,6 +22,7 @@ from .differences import differences
 from .disassembly import show
 from .event_code import event_instructions
 from .flow import Flow
+from .kernel_names import matched
 from .memory_order import compare_orders
 from .range_contents import range_contents
 from .records import find_records
@@ -62,8 +63,12 @@ def compare_binaries(plain: Binary | None, instrumented: Binary, *, kernel: str 
     result = Comparison(None if plain is None else _name(plain), _name(instrumented))
     before = {} if plain is None else _kernels(plain, kernel)
     after = _kernels(instrumented, kernel)
-    for arch, name in dict.fromkeys((*before, *after)):
-        old, new = before.get((arch, name)), after.get((arch, name))
+    pairs = matched(before, after)
+    lost = [(key, None) for key in before if key not in set(pairs.values())]
+    for old_key, new_key in (*((pairs.get(key), key) for key in after), *lost):
+        old = before[old_key] if old_key is not None else None
+        new = after[new_key] if new_key is not None else None
+        arch, name = new_key or old_key or (0, "")
         one = KernelComparison(name, arch)
         if old is not None:
             one.before = old.build

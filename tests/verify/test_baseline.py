@@ -8,12 +8,13 @@ import re
 import subprocess
 
 import pytest
-from builds import cuobjdump
-from toolbox import sass
+from builds import cuobjdump, needs_nvcc
+from toolbox import nvcc, sass
 from verify.baselines import HEAD, fixture_pair, marked, only, pipeline_pair, plain
 
 import iket_rewrite
 from iket_rewrite.errors import CubinError, OptionError
+from iket_rewrite.verification.kernel_names import matched
 
 #: wgmma and TMA; cp.async; shared memory; shuffles.
 NAMES = ["gemm_sm_90a", "gemm_sm_80", "tiled_gemm", "block_reduce"]
@@ -193,6 +194,38 @@ def test_kernels_are_matched_by_mangled_name_and_missing_ones_are_said():
     assert not comparison.ok
     chosen = iket_rewrite.compare_binaries(plain(one), marked(two), kernel="kern*")
     assert (only(chosen).name, chosen.ok) == ("kernel", True)
+
+
+HIDDEN = """
+#include <iket_rewrite/iket.cuh>
+namespace { __global__ void hidden(int* a) { IKET_MARK("a"); *a = 1; } }
+static __global__ void still(int* a) { IKET_MARK("b"); *a = 2; }
+void go(int* a) { hidden<<<1, 1>>>(a); still<<<1, 1>>>(a); }
+"""
+
+
+@needs_nvcc
+@pytest.mark.parametrize("options", [[], ["-rdc=true"]], ids=["whole", "rdc"])
+def test_a_hash_in_a_name_parts_no_kernels(tmp_path, options):
+    texts = {"kernel": HIDDEN, "kernel.iket": iket_rewrite.rewrite(HIDDEN, path="kernel.cu").text}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.cu").write_text(text, encoding="utf-8")
+        done = nvcc(tmp_path / f"{name}.cu", tmp_path / f"{name}.cubin", "-cubin", "-arch=sm_90a", *options)
+        assert done.returncode == 0, done.stderr
+    without, marks = ((tmp_path / f"{name}.cubin").read_bytes() for name in texts)
+    assert any(one not in sass(without, tmp_path) for one in sass(marks, tmp_path))
+    comparison = iket_rewrite.compare_binaries(without, marks)
+    assert [one.before is None or one.after is None for one in comparison.kernels] == [False, False]
+    assert [change for one in comparison.kernels for change in one.differences if change.severity == "warning"] == []
+
+
+def test_two_kernels_that_only_a_hash_parts_are_not_taken_for_each_other():
+    names = [f"_ZN{len(inner)}{inner}1kEv" for inner in ("_GLOBAL__N__1_a", "_GLOBAL__N__22_b", "_GLOBAL__N__3_c")]
+    first, second, third = ((90, name) for name in names)
+    assert matched([first], [third]) == {third: first}
+    assert matched([first, second], [third]) == {}
+    assert matched([first, second], [second, third]) == {second: second, third: first}
+    assert matched([first], [(100, names[0])]) == {}
 
 
 # --- Inputs --------------------------------------------------------------------------------------------------
