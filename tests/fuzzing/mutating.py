@@ -69,4 +69,13 @@ def _swap(data: bytearray, source: random.Random, text: bool) -> None:
     data[left : left + size], data[right : right + size] = second, first
 
 
-_ONE = (_flip, _set, _set, _set, _cut, _truncate, _repeat, _swap)
+def _digit(data: bytearray, source: random.Random, text: bool) -> None:
+    """Change a number, so that text stays what it is otherwise."""
+    at = _place(data, source)
+    while at < len(data) and data[at] not in b"0123456789":
+        at += 1
+    if at < len(data):
+        data[at : at + 1] = source.choice((b"0", b"1", b"9", b"-1", b"99999", b"0.5"))
+
+
+_ONE = (_digit, _digit, _flip, _set, _set, _set, _cut, _truncate, _repeat, _swap)
