@@ -10,14 +10,17 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from ..building.left_alone import annotated_headers
 from ..errors import OptionError
 from ..rewriting import targets
 from ..rewriting.core import Rewrite, rewrite, strip
+from ..rewriting.notice import Notice
 from ..rewriting.readback import read_events
 from ..rewriting.table import SCHEMA, event_table
 from ..source import Source
 from .output import write_all
 
+_TOGETHER = "iket-rewrite with -I and a folder for -o rewrites a source with its headers"
 _COLUMNS = ("id", "kind", "name", "payload", "color")
 
 
@@ -100,6 +103,8 @@ class Job:
         if not self.options.quiet and not self.options.list:
             for warning in self.result.warnings:
                 print(warning, file=sys.stderr)
+            for header in [] if self.path == "-" or self.options.strip else annotated_headers(self.path):
+                print(Notice(f"{header} is annotated and stays as it is: {_TOGETHER}"), file=sys.stderr)
 
     def summary(self) -> str:
         """Return one line that says what was written."""

@@ -95,3 +95,12 @@ def test_an_error_in_a_header_names_it_and_writes_nothing():
     _, told = run("src/kernel.cu", "-o", "out", "--plan", "plan.json", code=1)
     assert told.startswith("src/../include/marks.cuh:2:27: the event's name is no string literal")
     assert sorted(os.listdir()) == ["include", "src"]
+
+
+def test_a_single_file_leaves_annotated_headers_alone_and_says_so():
+    _, told = run("src/kernel.cu", "-o", "kernel.iket.cu")
+    assert told.splitlines()[0] == (
+        "warning: src/../include/marks.cuh is annotated and stays as it is: "
+        "iket-rewrite with -I and a folder for -o rewrites a source with its headers"
+    )
+    assert "warning" not in run("src/kernel.cu", "-q", "-o", "kernel.iket.cu")[1]
