@@ -57,6 +57,8 @@ def _locked(path: str) -> int | None:
     while True:
         with contextlib.suppress(FileExistsError):
             os.mkdir(path)
+        if os.path.islink(path):
+            raise NotADirectoryError(path)  # what it leads to is not ours to clear
         try:
             lock = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except FileNotFoundError:

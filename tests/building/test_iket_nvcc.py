@@ -451,6 +451,18 @@ def test_two_compilations_of_one_name_do_not_disturb_each_other():
     assert not Path(first).exists()
 
 
+@pytest.mark.parametrize("occupy", [lambda path: path.write_text(""), lambda path: path.symlink_to("src")])
+def test_what_is_no_folder_of_ours_is_left_alone(occupy):
+    path = Path(".iket-k.o")
+    occupy(path)
+    with claimed(str(path)) as other:
+        assert Path(other).is_dir()
+        assert Path(other).parent != Path()
+    assert path.exists()
+    assert Path(KERNEL).is_file()
+    assert not Path(other).exists()
+
+
 def test_rules_of_two_sources_of_one_name_are_made_at_once():
     """As `make -j` has it, where each `.d` file is the output of `nvcc -M`."""
     for name in "abc":
