@@ -18,7 +18,7 @@ from typing import Any
 from .. import abi
 from ..errors import CubinError, ToolError
 from .branches import branch_targets
-from .early import triggers
+from .early import looks_unoptimised, triggers
 
 _MACHINE_CUDA = 190
 _TEXT = ".text."
@@ -140,6 +140,8 @@ class _Reader:
         self.sections = list(elf.iter_sections())
         self.names = {section.name: section for section in self.sections}
         self.table = elf.get_section_by_name(".symtab")
+        #: Whether a function with triggers looks like code that is not optimised.
+        self.unoptimised = False
 
     def read(self) -> Cubin:
         if self.table is None:
@@ -165,7 +167,9 @@ class _Reader:
         cubin.ptxas = release.group(1).decode("ascii") if release else None
         cubin.line_info = bool(self.names.keys() & {".debug_line", ".nv_debug_line_sass"})
         options = made_by.replace(b"\0", b" ")
-        cubin.unoptimised = ".debug_info" in self.names or _NOT_OPTIMISED.search(options) is not None
+        told = ".debug_info" in self.names or _NOT_OPTIMISED.search(options) is not None
+        # Cubins of releases 12.x for sm_90 have no note of their options.
+        cubin.unoptimised = told or (not made_by and self.unoptimised)
         return cubin
 
     def _function(self, index: int, symbol: Any, section: Any) -> Function | None:
@@ -176,6 +180,7 @@ class _Reader:
         # A kernel has a constant bank for its parameters; a device function has none.
         entry = _PARAMETERS + symbol.name in self.names
         found = tuple(triggers(code))
+        self.unoptimised = self.unoptimised or (bool(found) and looks_unoptimised(code))
         branches = branch_targets(self._named(_INFO + symbol.name)) if found else {}
         return Function(symbol.name, index, offset, len(code), found, entry, branches=branches)
 

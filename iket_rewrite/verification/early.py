@@ -50,6 +50,18 @@ def triggers(code: bytes) -> list[int]:
     return [match.start() for match in _TRIGGER.finditer(code) if match.start() % INSTRUCTION_BYTES == 0]
 
 
+#: A move of a register to itself, by MOV's encoding; the register is the first group.
+_SELF_MOVE = re.compile(
+    b"\x02[" + b"".join(re.escape(bytes([2 | high << 4])) for high in range(16)) + b"](.).\\1", re.S
+)
+
+
+def looks_unoptimised(code: bytes) -> bool:
+    """Say whether many instructions move a register to itself: a quarter does in code of -O0, none in any other."""
+    count = sum(match.start() % INSTRUCTION_BYTES == 0 for match in _SELF_MOVE.finditer(code))
+    return 20 * count > len(code) // INSTRUCTION_BYTES
+
+
 def may_have_triggers(data: bytes) -> bool:
     """Say whether anything in a file looks like a trigger."""
     return any(match.start() % INSTRUCTION_BYTES == 0 for match in _TRIGGER.finditer(data))

@@ -18,8 +18,7 @@ import iket_rewrite
 
 LEVELS = ("-O0", "-O1", "-O2", "-O3")
 METHODS = ("native", "extended")
-#: NVIDIA's parser misses events of ExtendedNativeDump in code that is not optimised; iket-verify warns of it where the
-#: binary says how it was compiled, which those of releases 12.x do not.
+#: NVIDIA's parser misses events of ExtendedNativeDump in code that is not optimised, and iket-verify warns of it.
 UNOPTIMISED = "unoptimised-extended"
 #: Where registers run out, ptxas may put a timestamp aside in local memory, where NVIDIA's parser does not follow it.
 SPILLED, SPILLING_KERNEL = "id-unproven", "spilled"
@@ -34,8 +33,8 @@ class Cell:
         parsed: how many of them NVIDIA's parser reads.
         merged: how many records iket-verify finds merged.
         findings: rules of its errors and warnings, those of limits included.
-        limit: a limit of NVIDIA's parser that shows, and nothing else is wrong: "unoptimised", the same "not told" by
-            iket-verify, "spilled"; or an empty string.
+        limit: a limit of NVIDIA's parser that shows, and nothing else is wrong: "unoptimised" or "spilled"; or an empty
+            string.
         fault: what else is wrong, or an empty string.
         same_as: the cell with the same machine code, whose verdict this is; or an empty string.
     """
@@ -96,8 +95,8 @@ def _judge(binary: bytes, release: str, arch: str, level: str, method: str) -> C
     rules = tuple(sorted({finding.rule for finding in failing}))
     triggers = pmtrig_words(binary)
     limit = ""
-    if method == "extended" and level == "-O0" and parsed < triggers and rules in ((), (UNOPTIMISED,)):
-        limit = "unoptimised" if rules else "unoptimised, not told"
+    if method == "extended" and level == "-O0" and rules == (UNOPTIMISED,):
+        limit = "unoptimised"
     elif method == "extended" and rules == (SPILLED,) and {one.kernel for one in failing} == {SPILLING_KERNEL}:
         # iket-verify names exactly what the parser misses.
         limit = "spilled" if parsed + len(failing) == triggers else ""

@@ -102,7 +102,7 @@ Made by `make test-matrix` (`tests/matrix/run.py`); the source that is assembled
 * iket-rewrite: {iket_rewrite.__version__}
 * {events} events at {sites["native"]} sites in seven kernels: in a straight line, in a loop, unrolled, in divergent
   branches, beside the kernel's own shared memory, under register pressure (64 registers) and under more of it (32);
-  every payload type, elected and uniform
+  every payload type, and both widths elected and uniform
 * PTX of NVRTC 13.0, with its `.version` lowered for releases 12.x
 * {len(cells)} cells, {good} of them good, {limited} of these with a limit; {same} have the machine code of another cell
   and share its verdict; merged records: {sum(cell.merged for cell in cells)}
@@ -112,7 +112,7 @@ merged, and NVIDIA's parser reads every declaration and every trigger.  A releas
 dash.  A cell that is not good is bold.  Two limits of NVIDIA's parser are counted as good, *a of b* triggers read:
 
 * unoptimised: it misses events of ExtendedNativeDump in code that is not optimised.  iket-verify warns of it
-  (`unoptimised-extended`), but not where the binary does not tell how it was compiled (not told).
+  (`unoptimised-extended`).
 * spilled: with 32 registers for 40 live values ptxas puts timestamps of ExtendedNativeDump aside in local memory, and
   the parser does not follow them there.  iket-verify warns of exactly those events (`id-unproven`).
 

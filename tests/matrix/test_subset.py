@@ -34,6 +34,13 @@ def test_a_cell_of_the_matrix(release, arch, level, method, tmp_path):
     assert cell.level == "-O0" or cell.triggers - cell.parsed <= 4
 
 
+def test_code_that_is_not_optimised_is_told_without_a_note_of_the_options(tmp_path):
+    # Cubins of releases 12.x for sm_90 have none.
+    release = next(release for release in releases() if release.startswith("12."))
+    for level, limit in (("-O0", "unoptimised"), ("-O1", "")):
+        assert judge(release, releases()[release], "sm_90a", level, "extended", tmp_path).limit == limit
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_an_independent_reader_finds_the_same_records(method, tmp_path):
     release = list(releases())[-1]
