@@ -164,16 +164,12 @@ def _compile(
     program = _checked(nvrtc, nvrtc.nvrtcCreateProgram(text, os.fsencode(name), 0, [], []))
     try:
         (code,) = nvrtc.nvrtcCompileProgram(program, len(words), [os.fsencode(word) for word in words])
-        log = b" " * _checked(nvrtc, nvrtc.nvrtcGetProgramLogSize(program))
-        _checked(nvrtc, nvrtc.nvrtcGetProgramLog(program, log))
-        said = log.rstrip(b"\0").decode("utf-8", "replace").strip()
+        said = _fetched(nvrtc, program, "ProgramLog").rstrip(b"\0").decode("utf-8", "replace").strip()
         for copy, original in (originals or {}).items():
             said = said.replace(copy, original)
         if code != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             raise CompileError(f"NVRTC refuses the source:\n{said}" if said else f"NVRTC: {_words(nvrtc, code)}")
-        cubin = b" " * _checked(nvrtc, nvrtc.nvrtcGetCUBINSize(program))
-        _checked(nvrtc, nvrtc.nvrtcGetCUBIN(program, cubin))
-        return cubin, said
+        return _fetched(nvrtc, program, "CUBIN"), said
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 
@@ -186,6 +182,16 @@ def _nvrtc() -> Any:
     except (ImportError, RuntimeError) as error:
         raise ToolError(f"NVRTC can not be loaded: {error}", remedy=_INSTALL) from None
     return nvrtc
+
+
+def _fetched(nvrtc: Any, program: Any, what: str) -> bytes:
+    """Return what NVRTC holds of a program."""
+    size = _checked(nvrtc, getattr(nvrtc, f"nvrtcGet{what}Size")(program))
+    # NVRTC writes into the object.  One byte more, since the whole interpreter shares each bytes object of one byte:
+    # an empty log's NUL would stand in the place of every b" " from then on.
+    data = bytes(size + 1)
+    _checked(nvrtc, getattr(nvrtc, f"nvrtcGet{what}")(program, data))
+    return data[:size]
 
 
 def _checked(nvrtc: Any, result: tuple[Any, ...]) -> Any:

@@ -29,6 +29,13 @@ def test_the_cubin_holds_the_plan_and_was_judged(arch, convert):
     assert compiled == nvrtc(iket_rewrite.rewrite(SOURCE).text, arch)
 
 
+def test_the_bytes_that_the_interpreter_shares_stay_as_they_are():
+    """NVRTC fills bytes objects; an empty log is one NUL, and there is one object for each bytes of length one."""
+    compile_cubin('extern "C" __global__ void k(int* out) { *out = 1; }\n', arch="sm_90a")
+    assert [bytes([code])[0] for code in range(256)] == list(range(256))
+    assert " ".encode()[0] == 0x20
+
+
 def test_without_annotations_it_is_the_cubin_of_the_source():
     source = 'extern "C" __global__ void k(int* out) { *out = 1; }\n'
     compiled = compile_cubin(source, arch="sm_90a")
