@@ -44,7 +44,7 @@ demo: $(VENV)/.demo ## rewrite a real kernel, compile it, read it back; with a G
 
 test: $(VENV)/.test $(TIRX_VENV)/.ready $(CUTEDSL_VENV)/.ready $(DOCS_VENV)/.ready lint type ## set everything up and run every test that needs no GPU, and those that do where there is one
 	$(BIN)/python tests/fetch_ptxas.py
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 	$(TIRX_VENV)/bin/python -m pytest tests/tirx_frontend
 	$(MAKE) wheel-check
 
