@@ -143,6 +143,10 @@ class ToolError(IketError):
     slug = "tool"
 
 
+class ToolTimeoutError(ToolError):
+    """A tool was ended, since it took too long."""
+
+
 class CaptureWarning(UserWarning):
     """A capture is there, but something is missing from it."""
 

@@ -175,7 +175,7 @@ class _Reader:
     def _function(self, index: int, symbol: Any, section: Any) -> Function | None:
         if not section.name.startswith(_TEXT):
             return None
-        code = self._bytes(section, symbol["st_value"], symbol["st_size"])
+        code = self._bytes(section, symbol["st_value"], symbol["st_size"], symbol.name)
         offset = section["sh_offset"] + symbol["st_value"]
         # A kernel has a constant bank for its parameters; a device function has none.
         entry = _PARAMETERS + symbol.name in self.names
@@ -194,19 +194,27 @@ class _Reader:
             plans.append(plan.group(1))
         if not name.startswith(abi.SYMBOL_PREFIX):
             return
-        content = self._bytes(section, symbol["st_value"], symbol["st_size"])
+        content = self._bytes(section, symbol["st_value"], symbol["st_size"], symbol.name)
         if name in cubin.arrays:
             cubin.copies.setdefault(name, [cubin.arrays[name]]).append(content)
         else:
             cubin.arrays[name] = content
 
-    def _bytes(self, section: Any, start: int, size: int) -> bytes:
-        """Cut a symbol's bytes out of its section, without believing its size."""
+    def _bytes(self, section: Any, start: int, size: int, what: str = "") -> bytes:
+        """Cut bytes out of a section.
+
+        Raises:
+            CubinError: there are not so many.
+        """
         if section["sh_type"] == "SHT_NOBITS":
             return b""
         begin, length = section["sh_offset"], section["sh_size"]
-        end = min(begin + length, len(self.data))
-        return self.data[min(begin + start, end) : min(begin + start + size, end)]
+        if start + size > length or begin + length > len(self.data):
+            raise CubinError(
+                f"the cubin is damaged: {what or section.name} is said to be {size} bytes long, which is more than "
+                "there are"
+            )
+        return self.data[begin + start : begin + start + size]
 
     def _named(self, name: str) -> bytes:
         """Return the bytes of the section of a name; none where there is no such section."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..errors import CubinError, ToolError
+from ..errors import CubinError, ToolError, ToolTimeoutError
 from .cubin import Cubin, Function
 from .early import output_form
 from .sass import Listing, listings
@@ -26,6 +26,9 @@ def show(
         functions: those to show.
         started: nvdisasm, where it runs on the whole file already.
         failures: takes, by name, why a function can not be shown.
+
+    Raises:
+        ToolTimeoutError: nvdisasm did not end in time.
     """
     run = started or RunningTool(_command(path, line_info=cubin.line_info, functions=functions))
     shown: set[str] = set()
@@ -34,6 +37,9 @@ def show(
             shown.add(listing.name)
             yield listing
         return
+    except ToolTimeoutError:
+        # Another try would take as long.
+        raise
     except (ToolError, CubinError):
         pass
     finally:
@@ -44,14 +50,10 @@ def show(
         run = RunningTool(_command(path, line_info=True, functions=[function]))
         try:
             yield from listings(run.chunks())
+        except ToolTimeoutError:
+            raise
         except (ToolError, CubinError) as error:
             failures[function.name] = error.message
-            if "did not end" in error.message:
-                # Each of the others would take as long.
-                failures.update(
-                    dict.fromkeys((other.name for other in functions if other.name not in shown), error.message)
-                )
-                return
         finally:
             run.stop()
 

@@ -139,8 +139,10 @@ class RunningTool:
             raise _fault(f"{self._name} failed with status {code}: {self._complaint() or 'it said nothing'}")
 
     def _give_up(self) -> NoReturn:
+        from ..errors import ToolTimeoutError
+
         self.stop()
-        raise _fault(
+        raise ToolTimeoutError(
             f"{self._name} did not end within {self.seconds:.1f} s",
             remedy="set IKET_TOOL_TIMEOUT to more seconds, or try another release of it",
         )
