@@ -19,9 +19,10 @@ SIZE, TILE, STEP, THREADS = 512, 128, 32, 128
 
 
 @T.prim_func
-def product(  # noqa: D103
+def product(
     A: T.Tensor((SIZE, SIZE), T.float16), B: T.Tensor((SIZE, SIZE), T.float16), C: T.Tensor((SIZE, SIZE), T.float32)
 ):
+    """C = A B, with a mark and ranges in every tile."""
     with T.Kernel(SIZE // TILE, SIZE // TILE, threads=THREADS) as (x, y):
         a = T.alloc_shared((TILE, STEP), T.float16)
         b = T.alloc_shared((STEP, TILE), T.float16)

@@ -18,7 +18,8 @@ WAY, FOLDER = sys.argv[1:3]
 
 
 @T.function
-def profiled_affine(A: T.Tensor((32,), T.float32), B: T.Tensor((32,), T.float32)):  # noqa: D103
+def profiled_affine(A: T.Tensor((32,), T.float32), B: T.Tensor((32,), T.float32)):
+    """B = 2 A + 1, as in TIRx's guide."""
     with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=32)):
         profiler = IketProfiler()
         tid = T.cuda.thread_idx("x")

@@ -36,6 +36,6 @@ def begin() -> None:
 
 def end() -> None:
     """Hold on to nothing new."""
-    global _active  # noqa: PLW0603
+    global _active  # noqa: PLW0603  (as in `begin`)
     with _lock:
         _active = False

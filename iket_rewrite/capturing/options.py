@@ -76,7 +76,7 @@ def check_contexts(values: Sequence[object] | None) -> tuple[int, ...]:
 def _context(value: object) -> int:
     handle = getattr(value, "handle", value)
     try:
-        address = 0 if isinstance(handle, (str, bytes, float)) else int(handle)  # type: ignore[call-overload]
+        address = 0 if isinstance(handle, (str, bytes, float)) else int(handle)  # type: ignore[call-overload]  # what it is not for is caught
     except (TypeError, ValueError):
         address = 0
     if not 0 < address < 2**64:

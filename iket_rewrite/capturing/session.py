@@ -92,6 +92,7 @@ class Library:
             CallError: it does not return success.
         """
         function: Callable[..., int] = getattr(self._library, _PREFIX + name)
+        # A function of ctypes, which mypy takes for the callable that it is used as.
         function.restype = ctypes.c_uint32  # type: ignore[attr-defined]
         with listening() as messages:
             result = function(*arguments)

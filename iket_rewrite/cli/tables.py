@@ -76,7 +76,7 @@ def open_console() -> Any:
     # In a pipe nothing is folded: one row, one line.
     shape: dict[str, Any] = {"soft_wrap": True} if stream.isatty() else {"width": 10_000}
     console = Console(file=stream, highlight=False, **shape)
-    # Rich would end the process with 1, which says that the trace has faults.
+    # Rich would end the process with 1, which says that the trace has faults.  It is a method there, for subclasses.
     console.on_broken_pipe = _reader_is_gone  # type: ignore[method-assign]
     return console
 

@@ -87,6 +87,7 @@ class Variables:
 
     def _word(self, match: re.Match[str]) -> str:
         known = self.known.get(match.group())
+        # A word of which nothing is known is None here, which is no key and is looked up all the same.
         return {Lanes.VARYING: "V_", Lanes.NUMBER: "N_", Lanes.ELECTED: "E_"}.get(known, match.group())  # type: ignore[arg-type]
 
     def _folded(self, callee: str | None, bracket: str, inner: str) -> str:

@@ -29,7 +29,8 @@ class SiteKind(enum.Enum):
 
     event: EventKind | None
 
-    def __new__(cls, value: str, event: EventKind | None) -> SiteKind:  # noqa: D102
+    def __new__(cls, value: str, event: EventKind | None) -> SiteKind:
+        """Make a member whose value is its name in tokens."""
         member = object.__new__(cls)
         member._value_, member.event = value, event
         return member

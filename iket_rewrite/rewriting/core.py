@@ -92,6 +92,7 @@ def rewrite(
     plan = make_plan(named, steady, method=method, runtime_payloads=runtime_payloads)
     edits = rewrite_edits(text, plan, pre_hopper=pre_hopper == "rank0")
     result = text.encode(splice(text.text, edits))
+    # `encode` gives the type of the source, which mypy can not know.
     return Rewrite(result, True, plan, target_warnings + doubts + plan.warnings)  # type: ignore[arg-type]
 
 
