@@ -82,12 +82,13 @@ fixtures: $(VENV)/.test $(TIRX_VENV)/.ready ## remake the generated fixtures
 	$(BIN)/python fixtures/tilelang/make.py
 	$(TIRX_VENV)/bin/python fixtures/tirx/make.py
 
-bench: $(VENV)/.test ## run the benchmarks that need no GPU
+bench: $(VENV)/.test $(TIRX_VENV)/.ready ## run the benchmarks that need no GPU
 	$(BIN)/python benchmarks/rewrite_speed/run.py
 	$(BIN)/python benchmarks/verify_speed/run.py
 	$(BIN)/python benchmarks/trace_speed/run.py
 	$(BIN)/python benchmarks/page_speed/run.py
 	$(BIN)/python benchmarks/nvcc_overhead/run.py
+	$(BIN)/python benchmarks/event_cost/resources.py
 
 bench-gpu: $(VENV)/.test ## run the benchmarks that need a GPU
 	$(BIN)/python benchmarks/capture_cost/run.py

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of docs/comparison.md are those of benchmarks/results; when one is measured again, the page follows."""
+"""The numbers of docs/comparison.md and limits.md are those of benchmarks/results; a page follows a new measurement."""
 
 from __future__ import annotations
 
@@ -80,3 +80,27 @@ def test_the_speed_of_the_rewriter(shown, measured):
     cells = next(cells for name, cells in SPEED.items() if name.startswith(measured))
     theirs, ours = re.match(r"(\d+ ms) / (\d+ ms)", cells[0]).groups()
     assert SHOWN[shown][:2] == [ours, theirs]
+
+
+def test_what_marks_take_of_an_sm():
+    said = re.sub(r"\s+", " ", (ROOT / "docs" / "limits.md").read_text(encoding="utf-8"))
+    measured = results("resources").split("## sm_90a")[1].split("\n## ")[0]
+    rows = table(measured)
+    header = rows.pop("kernel")
+    del rows["---"]
+    builds = {
+        name: {
+            title: [int(number) for number in re.findall(r"\d+", cell)]
+            for title, cell in zip(header, cells, strict=True)
+        }
+        for name, cells in rows.items()
+    }
+    assert f"Of the {len(builds)} example kernels" in said
+    for one in builds.values():
+        assert set(one["spilled bytes, stored / loaded"]) == {0}
+        assert len(one["static shared memory"]) == 1
+    more = [one["registers"][-1] - one["registers"][0] for one in builds.values()]
+    assert f"registers change by {min(more):+d} to {max(more):+d}," in said
+    before, after = builds["gemm"]["blocks/SM"]
+    assert f"{after} blocks of `gemm` instead of {before}, of the others as many" in said
+    assert all(len(one["blocks/SM"]) == 1 for name, one in builds.items() if name != "gemm")
