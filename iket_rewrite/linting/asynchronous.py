@@ -44,7 +44,7 @@ def of_call(name: str) -> tuple[bool, bool]:
 
 
 class Helpers:
-    """The functions of the file that issue or wait themselves, or call one that does.
+    """The functions and macros of the file that issue or wait themselves, or call one that does.
 
     Args:
         bodies: the name and the text of the body of each.
@@ -65,6 +65,11 @@ class Helpers:
                 if waits or any(one for _, one in told):
                     self.waiting.add(name)
             changed = len(self.issuing) + len(self.waiting) != before
+
+    def of_text(self, text: str) -> tuple[bool, bool]:
+        """Say whether code issues, and whether it waits."""
+        told = [of_assembly(text), *map(self.of_call, _CALLED.findall(text))]
+        return any(issues for issues, _ in told), any(waits for _, waits in told)
 
     def of_call(self, name: str) -> tuple[bool, bool]:
         """Say whether the call of a function issues, and whether it waits."""

@@ -26,6 +26,10 @@ _OPPOSITE = {"!=": "==", ">=": "<", "<=": ">"}
 #: How the value of a variable begins that was counted up, or down, from the number behind.
 UP, DOWN = ">", "<"
 
+#: Operators that have a second spelling.
+SPELLINGS = {"and": "&&", "or": "||", "not": "!", "not_eq": "!="}
+_ALTERNATIVE = re.compile(r"\b(?:and|or|not|not_eq)\b")
+
 Value = int | str
 #: What a path knows: by variable its constant, by condition (behind a question mark) its outcome.
 Facts = frozenset[tuple[str, Value]]
@@ -81,7 +85,7 @@ def constant(text: str, enumerators: frozenset[str]) -> Value | None:
 
 def read(text: str, enumerators: frozenset[str]) -> tuple[Condition, bool]:
     """Return the condition that a text spells, and whether the text means it or its opposite."""
-    text = _unwrapped(_BLANK.sub("", without_comments(text)))
+    text = _unwrapped(_BLANK.sub("", _ALTERNATIVE.sub(_spelled, without_comments(text))))
     truth = True
     while text.startswith("!") and not text.startswith("!="):
         text, truth = _unwrapped(text[1:]), not truth
@@ -100,6 +104,10 @@ def read(text: str, enumerators: frozenset[str]) -> tuple[Condition, bool]:
     if value is None and operator == "==" and right < left:
         left, right = right, left
     return Condition(f"{left}{operator}{right if value is None else value}", left, operator, value), truth
+
+
+def _spelled(match: re.Match[str]) -> str:
+    return SPELLINGS[match.group()]
 
 
 def _unwrapped(text: str) -> str:
@@ -173,7 +181,12 @@ def taken(guard: Guard, facts: Facts, tracked: frozenset[str]) -> Facts | None:
     if guard.among:
         value = known.get(guard.condition.left)
         comparable = value is not None and any(type(one) is type(value) for one in guard.among)
-        return None if comparable and value in guard.among else facts
+        if comparable and value in guard.among:
+            return None
+        left = guard.condition.left
+        return facts | {
+            (key, 0) for one in guard.among if (key := f"?{left}=={one}")[1:] in tracked and key not in known
+        }
     told = outcome(guard.condition, known)
     if told is not None:
         return facts if told is guard.truth else None

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from ..rewriting.annotation import SiteKind
 from .asynchronous import of_assembly
-from .conditions import DOWN, UP, Condition, Guard, Value, constant, outcome, read
+from .conditions import DOWN, SPELLINGS, UP, Condition, Guard, Value, constant, outcome, read
 from .flow import Around, Enclosing, Step, StepKind, Undecided
 from .lanes import Lanes
+from .macros import exits_of
 from .parsing import Node, descend
 from .sites import Site
 from .steps import Ends, Steps
@@ -20,6 +21,10 @@ _LAST_WORD = re.compile(r"([A-Za-z_]\w*)\s*(?:<[\s\S]*>)?\s*\Z")
 #: Functions that end the thread, or say that nothing gets there.
 STOPS = frozenset(["__trap", "__builtin_trap", "__builtin_unreachable", "__nv_unreachable", "abort", "__exit", "exit"])
 _EXIT_ASM = re.compile(r"\b(?:exit|trap)\s*;")
+#: Words before a name that are no type of it.
+_NO_TYPES = frozenset(
+    ["auto", "const", "return", "else", "typename", "class", "struct", "case", "goto", "new", "delete"]
+)
 _DEEPEST = 40
 #: How much of what a call calls is read.
 _LONGEST_NAME = 256
@@ -86,16 +91,33 @@ class Expressions(Steps):
             if not site.plain:
                 raise Undecided(f"the macro of {point.label if point.name else 'a pop'} branches around it")
             if point.worked:
-                self._add(Step(StepKind.WORK, point.start))
+                self._works(site)
             self._add(Step(StepKind.POINT, point.start, point))
-            if point.kind is SiteKind.SCOPE:
-                self.opened(point)
+            if point.kind is not SiteKind.SCOPE:
+                continue
+            self.opened(point)
+            if point.holds:
+                self._works(site)
+            if point.closed:
+                self.closed(point)
+
+    def _works(self, site: Site) -> None:
+        """Add what the use of a macro does between its annotations: its own work, and that which it is given."""
+        self._add(Step(StepKind.WORK, site.start))
+        told = [self.reading.helpers.of_text(text) for text in (site.given, site.code)]
+        if any(waits for _, waits in told):
+            self._add(Step(StepKind.WAIT, site.start))
+        elif any(issues for issues, _ in told):
+            self._add(Step(StepKind.ISSUE, site.start))
+        self.left(exits_of(site.given, self.reading.macros), site.start)
 
     def _does(self, node: Node, *, certain: bool = True) -> None:
         """Add the steps of an expression without sites, or of a statement whose parts may not all be executed."""
         if not node.named_children and node.type in ("number_literal", "identifier", "true", "false", "comment"):
             if node.start_byte in self.reading.assembly:
                 self._assembly(node)
+            elif node.type == "identifier":
+                self._macro(node)
             return
         self._add(Step(StepKind.WORK, node.start_byte))
         for one in descend(node):
@@ -103,8 +125,12 @@ class Expressions(Steps):
                 self._assembly(one)
             elif one.type == "call_expression":
                 self._call(one)
+            elif one.type == "identifier":
+                self._macro(one)
             else:
                 self._learn(one, certain=certain)
+                if one.type == "declaration" and self.reading.effects:
+                    self._constructs(one)
 
     def ends_thread(self, node: Node) -> bool:
         """Say whether a number stands for inline assembly that ends the thread."""
@@ -129,6 +155,17 @@ class Expressions(Steps):
         if self.ends_thread(node):
             self.ends = []
 
+    def _constructs(self, node: Node) -> None:
+        """Add the call of a constructor that leaves ranges open."""
+        kind = node.child_by_field_name("type")
+        found = _LAST_WORD.search(self.text_of(kind)) if kind is not None else None
+        if found is not None and found.group(1) in self.reading.effects:
+            self._add(Step(StepKind.CALL, node.start_byte, name=found.group(1)))
+
+    def _macro(self, node: Node) -> None:
+        if self.reading.macros and (exits := self.reading.macros.get(self.text_of(node))) is not None:
+            self.left(exits, node.start_byte)
+
     def _call(self, node: Node) -> None:
         name = self.called(node)
         if name in STOPS:
@@ -139,8 +176,29 @@ class Expressions(Steps):
             self._add(Step(StepKind.WAIT, node.start_byte))
         elif issues:
             self._add(Step(StepKind.ISSUE, node.start_byte))
-        if name in self.reading.effects:
+        if name in self.reading.effects and self._is_of(node.child_by_field_name("function"), name):
             self._add(Step(StepKind.CALL, node.start_byte, name=name))
+
+    def _is_of(self, function: Node, name: str) -> bool:
+        """Say whether a call is that of the file's function of this name, not of another class's method."""
+        classes = self.reading.effects[name]
+        if function.type == "qualified_identifier":
+            scope = self.text_of(function).rpartition("::")[0].strip().rpartition("::")[2].partition("<")[0]
+            return scope in classes or ("" in classes and scope != "std")
+        if function.type != "field_expression" or "" in classes:
+            return True
+        receiver = self.text_of(function.child_by_field_name("argument"))
+        if not _NAME.match(receiver):
+            return True
+        declared = re.compile(rf"\b([A-Za-z_]\w*)\s*(?:<[^<>;{{}}]*>)?(?:\s*[&*]+\s*|\s+){receiver}\b")
+        kinds = set(declared.findall(self.reading.original)) - _NO_TYPES
+        return not kinds or bool(kinds & classes) or any(self._is_alias(kind) for kind in kinds)
+
+    def _is_alias(self, kind: str) -> bool:
+        return (
+            re.search(rf"\b(?:using\s+{kind}\b|typename\s+{kind}\b|class\s+{kind}\s*[,>])", self.reading.original)
+            is not None
+        )
 
     def _learn(self, node: Node, *, certain: bool = True) -> None:
         """Note which variable an assignment, a declaration or an increment changes, and to what."""
@@ -230,7 +288,7 @@ def _counted(node: Node, operator: str) -> str | None:
 
 def _operator(node: Node) -> str:
     operator = node.child_by_field_name("operator")
-    return operator.type if operator is not None else ""
+    return SPELLINGS.get(operator.type, operator.type) if operator is not None else ""
 
 
 def _inner(node: Node) -> Node:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from .conditions import Condition, Guard, Value, constant
+from .conditions import Condition, Guard, Value, constant, outcome
 from .expressions import STOPS
 from .flow import Around, Enclosing, Flow, Step, StepKind, Undecided
 from .jumps import Jumps, Target
@@ -110,13 +110,22 @@ class _Builder(Jumps):
         """Say whether a statement holds nothing that ranges depend on: no site and no way out of it."""
         if self.reading.holds_site(node):
             return False
+        if node.type in ("for_statement", "while_statement", "do_statement") and self._is_endless(node):
+            return False
         jumps = _JUMPS_OUT[node.type]
         return not any(one.type in jumps or self._is_decisive(one) for one in descend(node))
+
+    def _is_endless(self, node: Node) -> bool:
+        """Say whether a loop asks nothing, so that only a jump ends it."""
+        condition = node.child_by_field_name("condition")
+        return condition is None or outcome(self.read_condition(condition)[0], {}) is not None
 
     def _is_decisive(self, node: Node) -> bool:
         if node.type == "call_expression":
             name = self.called(node)
             return name in STOPS or name in self.reading.effects
+        if node.type == "identifier" and self.reading.macros:
+            return self.text_of(node) in self.reading.macros
         return node.type == "number_literal" and self.ends_thread(node)
 
     def _expression_statement(self, node: Node) -> None:

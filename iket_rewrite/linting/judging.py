@@ -12,17 +12,21 @@ from ..rewriting.annotation import SiteKind
 from ..rewriting.tokens import without_comments
 from ..source import Source
 from .asynchronous import Helpers
+from .effects import Effects, effect_of
 from .finding import LintFinding
 from .flow import Flow, Undecided
 from .graph import build
+from .macros import definitions, exits_of_macros
 from .masking import Masked
 from .parsing import Function, Node, functions
 from .paths import Effect, Paths, follow
-from .rules import ALL, Judged, effect_of
+from .rules import ALL, Judged
 from .sites import Point, Site
 from .steps import Reading
 from .unrolling import Unrolling
 
+#: How many helpers may call one another.
+_LEVELS = 4
 _ENUM = re.compile(r"\benum\b[^{};()]*\{([^{}]*)\}")
 _CONSTANT = re.compile(r"\bconstexpr\b[\w\s:]*?\b(\w+)\s*[={]")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^<>;{}()]*>\s*)?\(")
@@ -73,27 +77,38 @@ class _Judge:
         code = without_comments(source.logical)
         enumerators = (word.partition("=")[0].strip() for body in _ENUM.findall(code) for word in body.split(","))
         self.enumerators = frozenset([*enumerators, *_CONSTANT.findall(code)])
+        self.defined = definitions(masked.directives)
+        self.exits = exits_of_macros(self.defined)
         self.unrolling = Unrolling(text, source.logical, masked.directives)
 
     def run(self, root: Node) -> Choice:
         found = functions(root, self.text, [site.start for site in self.sites])
         owned = self._owned(found)
-        self.helpers = Helpers((one.name, self.source.logical[one.start : one.end]) for one in found)
-        flows = self._followed(found, owned, {})
-        effects = self._effects(flows)
+        bodies = [(one.name, self.source.logical[one.start : one.end]) for one in found]
+        self.helpers = Helpers(bodies + self.defined)
+        flows = self._followed(found, owned, {}, {})
+        helpers = Effects(found, owned, flows, self.text, self.kernels)
+        for _ in range(_LEVELS if helpers.known else 0):
+            before = helpers
+            flows = self._followed(found, owned, helpers.known, helpers.classes)
+            helpers = Effects(found, owned, flows, self.text, self.kernels)
+            if helpers.shapes == before.shapes:
+                break
         called: set[str] = set()
-        if effects:
+        if helpers.names:
             # Who calls a function that leaves ranges open answers for them.
             for one in found:
-                called |= effects.keys() & self._called(one)
-            flows = self._followed(found, owned, effects)
-        opposed = {len(effect.below) > len(effect.left) for effect in effects.values()}
+                called |= helpers.names & self._called(one)
         own_names = self._own_names(owned)
         for function, (flow, paths) in flows.items():
-            answered = function.name in called or (len(opposed) > 1 and function.name in effects) or not function.name
-            whole = function.start in self.kernels or not (answered and effect_of(paths) is not None)
+            kernel = function.start in self.kernels
+            answered = function.name in called or (helpers.opposed and function.name in helpers.names)
+            whole = kernel or not ((answered or not function.name) and effect_of(paths) is not None)
             names = own_names.get(function, frozenset())
-            judged = Judged(function, flow, paths, self.source.place, whole, names)
+            whole = whole and (kernel or not helpers.is_guard(function))
+            apart = not kernel and helpers.has_counterpart(function)
+            guessed = bool(helpers.unknown & self._called(function))
+            judged = Judged(function, flow, paths, self.source.place, whole, names, apart, guessed)
             for rule in ALL:
                 self.result.found += rule(judged)
             self.result.decided |= flow.around.keys()
@@ -124,7 +139,11 @@ class _Judge:
             self.result.found.append((points[0], LintFinding("not-decided", message, points[0].place)))
 
     def _followed(
-        self, found: Sequence[Function], owned: dict[Function, list[Site]], effects: dict[str, Effect]
+        self,
+        found: Sequence[Function],
+        owned: dict[Function, list[Site]],
+        effects: dict[str, Effect],
+        classes: dict[str, frozenset[str]],
     ) -> dict[Function, tuple[Flow, Paths]]:
         """Return the graph and the paths of each function that holds a site, or calls one of the functions."""
         followed = {}
@@ -138,7 +157,7 @@ class _Judge:
             try:
                 if function.faulty:
                     raise Undecided("a part of the function could not be parsed")
-                flow = build(function, self._reading(sites, frozenset(others)))
+                flow = build(function, self._reading(sites, {name: classes[name] for name in others}))
                 followed[function] = (flow, follow(flow, others))
             except Undecided as why:
                 self._undecided(sites, str(why))
@@ -153,7 +172,7 @@ class _Judge:
     def _points(self, owned: dict[Function, list[Site]]) -> set[Point]:
         return {point for sites in owned.values() for site in sites for point in site.points}
 
-    def _reading(self, sites: Sequence[Site], effects: frozenset[str]) -> Reading:
+    def _reading(self, sites: Sequence[Site], effects: dict[str, frozenset[str]]) -> Reading:
         return Reading(
             self.text,
             self.source.logical,
@@ -161,21 +180,11 @@ class _Judge:
             self.masked.assembly,
             self.helpers,
             effects,
+            self.exits,
             self.enumerators,
             self.unrolling.copies,
             self.unrolling.value,
         )
-
-    def _effects(self, flows: dict[Function, tuple[Flow, Paths]]) -> dict[str, Effect]:
-        """Return the helpers that leave ranges open, or end some, on every path alike; one of each name."""
-        effects: dict[str, Effect] = {}
-        names = [function.name for function in flows]
-        for function, (_, paths) in flows.items():
-            effect = effect_of(paths) if function.start not in self.kernels else None
-            if effect is not None and (effect.below or effect.left) and names.count(function.name) == 1:
-                effects[function.name] = effect
-        effects.pop("", None)
-        return effects
 
     def _own_names(self, owned: dict[Function, list[Site]]) -> dict[Function, frozenset[str]]:
         """Return, by function, the names of token ranges whose every end stands in it."""

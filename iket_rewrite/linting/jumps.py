@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..rewriting.annotation import SiteKind
 from .expressions import Expressions
 from .flow import Step, StepKind, Undecided
+from .macros import Exits
 from .parsing import Node
 from .sites import Point
 from .steps import Ends, Reading
@@ -59,12 +59,12 @@ class Jumps(Expressions):
             self._add(Step(StepKind.CLOSE, point.start, point))
 
     def _break(self, node: Node) -> None:
-        self._jump(self.breaks, node)
+        self._jump_from(self.breaks)
 
     def _continue(self, node: Node) -> None:
-        self._jump(self.continues, node)
+        self._jump_from(self.continues)
 
-    def _jump(self, targets: list[Target], node: Node) -> None:
+    def _jump_from(self, targets: list[Target]) -> None:
         if not targets:
             raise Undecided("a jump leaves no loop")
         self._close(targets[-1].scopes)
@@ -119,10 +119,25 @@ class Jumps(Expressions):
             step.kind = StepKind.ENTER
         return step.loop
 
+    def left(self, exits: Exits, at: int) -> None:
+        """Add the ways out of code that is not part of the tree: of a macro, or of what is given to one."""
+        for kind in sorted(exits.kinds):
+            before = list(self.ends)
+            if kind == "return":
+                self._leave(at, "return")
+            elif kind in ("break", "continue"):
+                self._jump_from(self.breaks if kind == "break" else self.continues)
+            elif kind.startswith("goto "):
+                self.gotos.append((kind[5:], before, tuple(self.scopes), at))
+            self.ends = before
+        if exits.sure:
+            self.ends = []
+
     def opened(self, point: Point) -> None:
         """Note a scoped range, whose end its block brings."""
-        if point.kind is SiteKind.SCOPE:
-            if point.closed:
-                self._add(Step(StepKind.CLOSE, point.start, point))
-            else:
-                self.scopes.append(point)
+        self.scopes.append(point)
+
+    def closed(self, point: Point) -> None:
+        """Note that the block of a scoped range ends."""
+        self._add(Step(StepKind.CLOSE, point.start, point))
+        self.scopes.remove(point)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..errors import Place
@@ -13,7 +13,7 @@ from .finding import LintFinding
 from .flow import Enclosing, Flow
 from .lanes import Lanes
 from .parsing import Function
-from .paths import Effect, Paths
+from .paths import Paths
 from .sites import Point
 
 #: So many copies of an event are a large part of a kernel's code.
@@ -32,6 +32,8 @@ class Judged:
         place: gives the place of an offset, for messages.
         whole: it must leave the stack as it found it; False for a helper whose callers answer for it.
         own_names: the names of token ranges that start and end in this function alone.
+        apart: another function may end what it leaves open, or the other way round.
+        guessed: it calls what may leave ranges open, or end some; which of that is not known.
     """
 
     function: Function
@@ -40,6 +42,8 @@ class Judged:
     place: Callable[[int], Place]
     whole: bool
     own_names: frozenset[str]
+    apart: bool = False
+    guessed: bool = False
 
     def conditions(self, point: Point) -> tuple[Enclosing, ...]:
         """Return the conditions around a point."""
@@ -55,13 +59,6 @@ class Judged:
 Found = Iterator[tuple[Point, LintFinding]]
 
 
-def effect_of(paths: Paths) -> Effect | None:
-    """Return what all ways out of a function have in common, or None where they differ."""
-    effects = {effect for found in paths.left.values() for effect in found}
-    shapes = {(len(effect.below), len(effect.left)) for effect in effects}
-    return next(iter(effects)) if len(shapes) == 1 else None
-
-
 def _found(point: Point, rule: str, message: str, *others: tuple[str, Place]) -> tuple[Point, LintFinding]:
     return point, LintFinding(rule, message, point.place, others)
 
@@ -69,9 +66,14 @@ def _found(point: Point, rule: str, message: str, *others: tuple[str, Place]) ->
 def balance(judged: Judged) -> Found:
     """Find pushes that stay open on some path, and pops that end nothing."""
     left, below = _leaks(judged), _unders(judged)
-    if left and below and all(judged.is_chosen(point) for point in (*left, *below)):
-        first = min((*left, *below), key=lambda point: point.start)
-        yield _found(first, "not-decided", "whether the conditions of its pushes and pops belong together is not known")
+    points = (*left, *below)
+    if points and judged.guessed:
+        message = "what a function that it calls does to its ranges is not known"
+        yield _found(_first(points), "not-decided", f"whether ranges pair up here was not decided: {message}")
+        return
+    if points and ((left and below) or judged.apart) and all(map(judged.is_chosen, points)):
+        message = "whether the conditions of its pushes and pops belong together is not known"
+        yield _found(_first(points), "not-decided", message)
         return
     # What is told of at its end is not told of twice.
     ended_elsewhere = {start for start, _ in _divergent(judged)} | {
@@ -82,6 +84,10 @@ def balance(judged: Judged) -> Found:
         yield _found(point, "push-without-pop", f"the range {point.label} {message}", ("left open here", place))
     for point, message in below.items():
         yield _found(point, "pop-without-push", message)
+
+
+def _first(points: Iterable[Point]) -> Point:
+    return min(points, key=lambda point: point.start)
 
 
 def _leaks(judged: Judged) -> dict[Point, tuple[str, Place]]:

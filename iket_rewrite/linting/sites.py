@@ -37,6 +37,7 @@ class Point:
         payload: the text of its payload, or "".
         closed: a scoped range that ends within its own macro.
         worked: something is done between the point before it and this one, within one macro.
+        holds: something is done in a scoped range that ends within its own macro.
     """
 
     kind: SiteKind
@@ -47,6 +48,7 @@ class Point:
     payload: str = ""
     closed: bool = False
     worked: bool = False
+    holds: bool = False
 
     @property
     def place(self) -> Place:
@@ -67,12 +69,16 @@ class Site:
         start, end: its logical span.
         points: what it does, in order.
         plain: False for a macro whose body branches around its annotations.
+        given: the text of the arguments of a macro's use.
+        code: the bodies of the macros that a use brings along.
     """
 
     start: int
     end: int
     points: tuple[Point, ...]
     plain: bool = True
+    given: str = ""
+    code: str = ""
 
 
 def find_sites(source: Source, annotations: Sequence[Annotation]) -> list[Site]:
@@ -133,8 +139,10 @@ class _Macros:
 
     def _site(self, start: int, end: int, macro: str) -> Site:
         points = tuple(self._points(macro, start, (start, start + len(macro)), frozenset()))
-        plain = all(self._is_plain(name) for name in self._reached(macro, frozenset()))
-        return Site(start, end, points, plain or all(point.kind is SiteKind.MARK for point in points))
+        reached = list(self._reached(macro, frozenset()))
+        plain = all(map(self._is_plain, reached)) or all(point.kind is SiteKind.MARK for point in points)
+        code = "\n".join(body for name in reached for body in self._texts(name))
+        return Site(start, end, points, plain, self.source.logical[start + len(macro) : end], code)
 
     def _reached(self, macro: str, above: frozenset[str]) -> Iterable[str]:
         yield macro
@@ -155,7 +163,8 @@ class _Macros:
             if isinstance(item, Annotation):
                 before = without_comments(self.source.logical[call.macro.start if call.macro else at : at])
                 closed = before.count("{") > before.count("}")
-                yield _point(item, *span, self.names.get((use, at)), closed=closed, worked=worked)
+                holds = closed and self._holds_work(macro, item)
+                yield _point(item, *span, self.names.get((use, at)), closed=closed, worked=worked, holds=holds)
             elif item.callee not in above:
                 yield from self._points(item.callee, at, span, above | {macro})
 
@@ -165,9 +174,28 @@ class _Macros:
         call = item.call if isinstance(item, Annotation) else item
         return call.macro.start if call.macro is not None else None
 
-    def _is_plain(self, macro: str) -> bool:
+    def _holds_work(self, macro: str, item: Annotation) -> bool:
+        """Say whether something but events is done behind a scoped range, up to the brace that closes its block."""
+        position, pieces, depth = item.call.end, list[str](), 0
+        end = item.call.macro.end if item.call.macro is not None else position
+        for call in (one.call if isinstance(one, Annotation) else one for _, one in sorted(self.bodies[macro].items())):
+            if position <= call.start < end:
+                pieces.append(self.source.logical[position : call.start])
+                position = call.end
+        rest = without_comments("".join((*pieces, self.source.logical[position:end])))
+        for at, char in enumerate(rest):
+            depth += (char == "{") - (char == "}")
+            if depth < 0:
+                rest = rest[:at]
+                break
+        return bool(_NO_WORK.sub("", rest))
+
+    def _texts(self, macro: str) -> list[str]:
+        """Return the bodies of a macro's definitions that hold annotations."""
         items = self.bodies.get(macro, {})
         definitions = {call.macro for call in (i.call if isinstance(i, Annotation) else i for i in items.values())}
-        text = self.source.logical
-        bodies = [_ONCE.sub("", without_comments(text[one.start : one.end])) for one in definitions if one is not None]
+        return [without_comments(self.source.logical[one.start : one.end]) for one in definitions if one is not None]
+
+    def _is_plain(self, macro: str) -> bool:
+        bodies = [_ONCE.sub("", body) for body in self._texts(macro)]
         return len(bodies) <= 1 and not any(_FLOW.search(body) for body in bodies)

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .asynchronous import Helpers
 from .conditions import Guard
 from .flow import Around, Edge, Flow, Step, StepKind
 from .lanes import Variables
+from .macros import Exits
 from .parsing import Node, holds
 from .sites import Point, Site
 
@@ -28,7 +29,9 @@ class Reading:
         sites: the sites of the function, in order.
         assembly: by the start of each inline assembly, its end.
         helpers: the functions of the file that issue or wait.
-        effects: the functions of the file that leave ranges open or end some.
+        effects: the functions of the file that leave ranges open or end some, each with the classes that have it; ""
+            where it is no method.
+        macros: the macros of the file that leave the path.
         enumerators: names of constants.
         copies: says of a loop how often `#pragma unroll` repeats its body.
         value_of: gives the value of a constant expression, or None.
@@ -39,7 +42,8 @@ class Reading:
     sites: Sequence[Site]
     assembly: dict[int, int]
     helpers: Helpers
-    effects: frozenset[str]
+    effects: Mapping[str, frozenset[str]]
+    macros: Mapping[str, Exits]
     enumerators: frozenset[str]
     copies: Callable[[Node], int]
     value_of: Callable[[str], int | None]
@@ -102,6 +106,14 @@ class Steps:
                 result.append((number, guard))
         return result
 
+    def left(self, exits: Exits, at: int) -> None:
+        """Add the ways out of code that is not part of the tree: of a macro, or of what is given to one."""
+        raise NotImplementedError
+
     def opened(self, point: Point) -> None:
         """Note a scoped range, whose end its block brings."""
+        raise NotImplementedError
+
+    def closed(self, point: Point) -> None:
+        """Note that the block of a scoped range ends."""
         raise NotImplementedError
