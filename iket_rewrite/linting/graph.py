@@ -56,6 +56,8 @@ class _Builder(Jumps):
     def __init__(self, reading: Reading) -> None:
         super().__init__(reading)
         self.depth = 0
+        #: The loops around that are unrolled.
+        self.unrolled: list[Node] = []
         self.handlers: Mapping[str, Callable[[Node], None]] = {
             "compound_statement": self._block,
             "expression_statement": self._expression_statement,
@@ -79,6 +81,7 @@ class _Builder(Jumps):
     def run(self, function: Function) -> Flow:
         self.flow.steps.append(Step(StepKind.JOIN))
         self.ends = [(0, None)]
+        self.around = Around(copies=self._copies_around(function))
         self.visit(function.body)
         self._leave(function.end - 1, "end")
         for name, ends, scopes, at in self.gotos:
@@ -87,6 +90,14 @@ class _Builder(Jumps):
         if missing:
             raise Undecided("an annotation of it was not found among its statements")
         return self.flow
+
+    def _copies_around(self, function: Function) -> int:
+        """Return how often unrolled loops repeat a lambda that stands in them."""
+        node, copies = function.body.parent, 1
+        while node is not None and node.type not in ("function_definition", "translation_unit"):
+            copies *= self.reading.copies(node)
+            node = node.parent
+        return copies if function.body.parent.type == "lambda_expression" else 1
 
     # --- Plain statements -----------------------------------------------------------------------------------
 
@@ -154,7 +165,11 @@ class _Builder(Jumps):
     def _body(self, node: Node | None, conditions: tuple[Enclosing, ...] = ()) -> None:
         """Add the body of a statement: a scope of its own, under conditions."""
         before = self.around
-        self.around = Around((*before.conditions, *conditions), before.copies)
+        copies = before.copies
+        for one in conditions:
+            for loop in self.unrolled:
+                copies = int(copies * self.reading.share(loop, one.key, one.truth))
+        self.around = Around((*before.conditions, *conditions), copies)
         if node is not None:
             self._scoped(lambda: self.visit(node))
         self.around = before
@@ -276,7 +291,10 @@ class _Builder(Jumps):
         self._add(Step(StepKind.ENTER, node.start_byte, loop=number))
         head = self._add(Step(StepKind.JOIN, node.start_byte))
         before = self.around
-        self.around = Around(before.conditions, before.copies * self.reading.copies(node))
+        copies = self.reading.copies(node)
+        self.around = Around(before.conditions, before.copies * copies)
+        if copies > 1:
+            self.unrolled.append(node)
         left: Ends = []
         enclosing: tuple[Enclosing, ...] = ()
         if counted:
@@ -296,5 +314,7 @@ class _Builder(Jumps):
         self._add(Step(StepKind.AGAIN, node.start_byte, loop=number))
         self._connect(head)
         self.around = before
+        if copies > 1:
+            self.unrolled.pop()
         self.ends = left + self.breaks.pop().ends
         self._add(Step(StepKind.EXIT, node.start_byte, loop=number))

@@ -79,7 +79,7 @@ class _Judge:
         self.enumerators = frozenset([*enumerators, *_CONSTANT.findall(code)])
         self.defined = definitions(masked.directives)
         self.exits = exits_of_macros(self.defined)
-        self.unrolling = Unrolling(text, source.logical, masked.directives)
+        self.unrolling = Unrolling(text, source.logical, masked)
 
     def run(self, root: Node) -> Choice:
         found = functions(root, self.text, [site.start for site in self.sites])
@@ -183,6 +183,7 @@ class _Judge:
             self.exits,
             self.enumerators,
             self.unrolling.copies,
+            self.unrolling.share,
             self.unrolling.value,
         )
 

@@ -46,6 +46,9 @@ _TYPENAME = r"\btypename\b(?=\s+\w+(?:<[^<>]*>)?::)"
 #: What may be a macro's body that leaves no code.
 _NO_CODE = re.compile(rf"//[^\n]*|/\*[\s\S]*?\*/|\b(?:{'|'.join(_CALLED)})\b\s*\([^\n]*\)|\b(?:{_BARE})\b|\s+")
 _PREFIX = re.compile(r"\b(?:u8|[uUL])?R?\Z")
+#: What other files call a macro that stands for `#pragma unroll`.
+_UNROLLS = re.compile(r"(?<!NO_)(?<!DONT_)(?<!NOT_)UNROLL\Z")
+_PRAGMA = re.compile(r"\b_Pragma\s*\(\s*\"([^\"\n]*)\"\s*\)")
 _DIRECTIVE = re.compile(r"#\s*(\w*)([^\n]*)")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
@@ -71,11 +74,13 @@ class Masked:
         text: the masked text.
         directives: the directives that were blanked, in order.
         assembly: by the start of each inline assembly, its end.
+        pragmas: by the end of each `_Pragma`, or of a macro that stands for one, what it says.
     """
 
     text: str
     directives: list[Directive] = field(default_factory=list)
     assembly: dict[int, int] = field(default_factory=dict)
+    pragmas: dict[int, str] = field(default_factory=dict)
 
 
 def mask(source: Source, spans: Iterable[tuple[int, int]]) -> Masked:
@@ -103,7 +108,7 @@ class _Masker:
         self.source, self.original = source, source.logical
         self.result = Masked("")
         #: Macros that stand for specifiers, pragmas or nothing.
-        self.blank_macros = {name for name, body in _DEFINE.findall(self.original) if not _NO_CODE.sub("", body)}
+        self.blank_macros = {name: body for name, body in _DEFINE.findall(self.original) if not _NO_CODE.sub("", body)}
         words = sorted((*_CALLED, *_ASM, *self.blank_macros), key=len, reverse=True)
         self.stop = re.compile(rf"{_NOT_CODE}|\b(?:{'|'.join((_BARE, *words))})\b|{_LIKE_A_SPECIFIER}|{_TYPENAME}")
         self.pieces: list[str] = []
@@ -155,7 +160,15 @@ class _Masker:
             opened = skip_blank(self.original, end)
             if self.original.startswith("(", opened):
                 end = closing_bracket(self.source, opened) or end
+        self._note_pragma(word, at, end)
         return self._blank(at, end)
+
+    def _note_pragma(self, word: str, at: int, end: int) -> None:
+        text = self.original[at:end] if word == "_Pragma" else self.blank_macros.get(word, "")
+        if (found := _PRAGMA.search(text)) is not None:
+            self.result.pragmas[end] = found.group(1)
+        elif _UNROLLS.search(word) is not None and word not in self.blank_macros:
+            self.result.pragmas[end] = "unroll"
 
     def _literal(self, at: int) -> int:
         end = skip_literal(self.source, at)

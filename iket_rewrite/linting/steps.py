@@ -6,6 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from .asynchronous import Helpers
 from .conditions import Guard
@@ -34,6 +35,7 @@ class Reading:
         macros: the macros of the file that leave the path.
         enumerators: names of constants.
         copies: says of a loop how often `#pragma unroll` repeats its body.
+        share: says of such a loop and a condition on its variable in which share of the turns it holds.
         value_of: gives the value of a constant expression, or None.
     """
 
@@ -46,6 +48,7 @@ class Reading:
     macros: Mapping[str, Exits]
     enumerators: frozenset[str]
     copies: Callable[[Node], int]
+    share: Callable[[Node, str, bool], Fraction]
     value_of: Callable[[str], int | None]
     offsets: list[int] = field(default_factory=list)
 
