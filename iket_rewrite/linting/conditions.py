@@ -8,7 +8,7 @@ a constant decides `if (open)` and `switch (state)`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ..rewriting.tokens import without_comments
@@ -18,6 +18,9 @@ _BLANK = re.compile(r"(?<!\w)\s+|\s+(?!\w)")
 _COMPARED = re.compile(r"([^<>=!&|]+)(==|!=|<=|>=|<|>)([^<>=!&|]+)\Z")
 _INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\Z")
 _CONSTANT = re.compile(r"(?:[\w:]*::\w+|k[A-Z]\w*|[A-Z][A-Z0-9_]*)\Z")
+_LESS_ONE, _MORE_ONE = re.compile(r"([A-Za-z_][\w.]*)-1\Z"), re.compile(r"([A-Za-z_][\w.]*)\+1\Z")
+_VARIABLE = re.compile(r"[A-Za-z_][\w.]*\Z")
+_MEMBER = re.compile(r"\.|->")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TRUTHS = {"true": 1, "false": 0, "nullptr": 0, "NULL": 0}
 #: By operator: its opposite.
@@ -50,6 +53,11 @@ class Condition:
     left: str
     operator: str = ""
     right: Value | None = None
+
+    @property
+    def other(self) -> str:
+        """Return the text that the left side is compared with."""
+        return self.key[len(self.left) + len(self.operator) :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +93,7 @@ def constant(text: str, enumerators: frozenset[str]) -> Value | None:
 
 def read(text: str, enumerators: frozenset[str]) -> tuple[Condition, bool]:
     """Return the condition that a text spells, and whether the text means it or its opposite."""
-    text = _unwrapped(_BLANK.sub("", _ALTERNATIVE.sub(_spelled, without_comments(text))))
+    text = _unwrapped(_BLANK.sub("", _ALTERNATIVE.sub(_spelled, without_comments(text)))).replace("this->", "")
     truth = True
     while text.startswith("!") and not text.startswith("!="):
         text, truth = _unwrapped(text[1:]), not truth
@@ -145,12 +153,34 @@ def outcome(condition: Condition, facts: Mapping[str, Value]) -> bool | None:
     if isinstance(value, str) and value[:1] in (UP, DOWN):
         return _beyond(condition, value[0], int(value[1:]))
     if condition.right is None:
-        return None
+        other = seen_from(condition, value)
+        return outcome(other, facts) if other is not None else None
     if condition.operator == "==" and isinstance(value, str) == isinstance(condition.right, str):
         return value == condition.right
     if isinstance(value, int) and isinstance(condition.right, int):
         return _COMPARE[condition.operator](value, condition.right)
     return None
+
+
+def last_turn(condition: Condition) -> tuple[str, str] | None:
+    """Return the variable and the end of what `i==n-1` asks, or None."""
+    if condition.operator != "==" or condition.right is not None:
+        return None
+    for side, other in ((condition.left, condition.other), (condition.other, condition.left)):
+        if (found := _LESS_ONE.match(other)) is not None and _VARIABLE.match(side):
+            return side, found.group(1)
+        if (found := _MORE_ONE.match(side)) is not None and _VARIABLE.match(other):
+            return found.group(1), other
+    return None
+
+
+def seen_from(condition: Condition, value: Value) -> Condition | None:
+    """Return what `i<n` asks of n where the value of i is known."""
+    right = condition.other
+    mirrored = {"==": "==", "<": ">", ">": "<"}.get(condition.operator)
+    if mirrored is None or not isinstance(value, int):
+        return None
+    return Condition(f"{right}{mirrored}{value}", right, mirrored, value)
 
 
 def _beyond(condition: Condition, direction: str, bound: int) -> bool | None:
@@ -175,6 +205,16 @@ def moved(facts: Facts, name: str, direction: str) -> Facts:
     return kept | {(name, before)} if isinstance(before, str) and before[:1] == direction else kept
 
 
+def turned(before: Facts, facts: Facts, turns: Iterable[tuple[str, str]]) -> Facts:
+    """Return what a path knows of a further turn, once the variable of a loop has been counted up by one."""
+    known = dict(before)
+    for last, further in turns:
+        told = known.get(f"?{last}")
+        if told or (told is not None and known.get(f"?{further}")):
+            facts |= {(f"?{further}", 0 if told else 1)}
+    return facts
+
+
 def taken(guard: Guard, facts: Facts, tracked: frozenset[str]) -> Facts | None:
     """Return what a path knows once it has taken the edge of a guard, or None where it can not take it."""
     known = dict(facts)
@@ -189,10 +229,16 @@ def taken(guard: Guard, facts: Facts, tracked: frozenset[str]) -> Facts | None:
         }
     told = outcome(guard.condition, known)
     if told is not None:
+        if told is guard.truth and guard.condition.right is None and guard.condition.key in tracked:
+            return facts | {(f"?{guard.condition.key}", int(told))}
         return facts if told is guard.truth else None
     condition = guard.condition
     if condition.key in tracked:
         known[f"?{condition.key}"] = guard.truth
+    if condition.right is None and condition.left in known:
+        other = seen_from(condition, known[condition.left])
+        if other is not None and other.key in tracked:
+            known[f"?{other.key}"] = guard.truth
     if condition.left in tracked:
         if condition.operator == "==" and guard.truth and condition.right is not None:
             known[condition.left] = condition.right
@@ -202,5 +248,9 @@ def taken(guard: Guard, facts: Facts, tracked: frozenset[str]) -> Facts | None:
 
 
 def forget(facts: Facts, name: str) -> Facts:
-    """Return what a path knows once a variable has changed."""
-    return frozenset((key, value) for key, value in facts if name not in _WORD.findall(key))
+    """Return what a path knows once a variable, or a member of one, has changed."""
+    variable, *members = _MEMBER.split(name)
+    if not members:
+        return frozenset((key, value) for key, value in facts if name not in _WORD.findall(key))
+    touched = re.compile(rf"\b{variable}\b(?!(?:\.|->)(?!{members[0]}\b)[A-Za-z_])")
+    return frozenset((key, value) for key, value in facts if touched.search(key) is None)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 from bisect import bisect_left
 
 from ..errors import OptionError
@@ -17,12 +16,11 @@ from .judging import Choice, judge
 from .masking import blanked, mask
 from .naming import check_names
 from .parsing import parse
+from .silence import Silence
 from .sites import Site, find_sites
 
 #: A text is not parsed beyond so many characters, which takes some seconds.
 _LONGEST = 4_000_000
-_LINE_END = re.compile(r"\r\n|\n|\r")
-_OFF = re.compile(r"(?://|/\*)[^\n]*\biket-lint:\s*off\b")
 #: Rules that must hold whatever conditional compilation chooses: what another branch adds may be what is missing.
 _EVERYWHERE = ("empty-range", "issue-time")
 
@@ -61,13 +59,9 @@ def lint(
         for one in reversed(found)
         if (pedantic or RULES[one.id].by_default)
     }
-    lines = _LINE_END.split(text.text) if _OFF.search(text.text) else []
-    shown = (one for one in kept.values() if not _is_off(lines, one.place.line))
+    silence = Silence(text, sites)
+    shown = (one for one in kept.values() if not silence.holds(one.place))
     return tuple(sorted(shown, key=lambda one: (one.place.line, one.place.column, one.id)))
-
-
-def _is_off(lines: list[str], line: int) -> bool:
-    return line <= len(lines) and _OFF.search(lines[line - 1]) is not None
 
 
 def _flows(text: Source, sites: list[Site], kernels: frozenset[int]) -> list[LintFinding]:

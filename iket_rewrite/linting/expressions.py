@@ -17,6 +17,9 @@ from .sites import Site
 from .steps import Ends, Steps
 
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
+#: A variable, or a member of one.
+_PATH = re.compile(r"(?:this\s*->\s*)?[A-Za-z_]\w*(?:\s*(?:\.|->)\s*[A-Za-z_]\w*)?(?!\s*\()")
+_SPACE = re.compile(r"\s+|\bthis\s*->")
 _LAST_WORD = re.compile(r"([A-Za-z_]\w*)\s*(?:<[\s\S]*>)?\s*\Z")
 #: Functions that end the thread, or say that nothing gets there.
 STOPS = frozenset(["__trap", "__builtin_trap", "__builtin_unreachable", "__nv_unreachable", "abort", "__exit", "exit"])
@@ -213,18 +216,24 @@ class Expressions(Steps):
             return
         if target is None:
             return
-        name = re.split(r"[.\[\-(]", self.text_of(target).lstrip("*&( "))[0].strip()
-        if not _NAME.match(name):
+        whole = self.text_of(target)
+        found = _PATH.match(whole.lstrip("*&( "))
+        if found is None:
             return
+        name = _SPACE.sub("", found.group())
+        exact = found.group() == whole.strip()
         text = self.text_of(value).strip("{}") if value is not None else ""
-        number: Value | None = constant(text, self.reading.enumerators) if plain and text and certain else None
-        if value is not None and plain:
+        number: Value | None = None
+        if plain and text and certain and exact:
+            number = constant(text, self.reading.enumerators)
+        if value is not None and plain and _NAME.match(name):
             self.flow.variables.learn(name, text)
         if number is not None:
             self.flow.constants.add(name)
-        elif certain and not plain:
+        elif certain and not plain and exact:
             number = _counted(node, _operator(node))
-        self._add(Step(StepKind.ASSIGN, node.start_byte, name=name, value=number))
+        by_one = node.type == "update_expression" or text == "1"
+        self._add(Step(StepKind.ASSIGN, node.start_byte, name=name, value=number, by_one=by_one))
 
     # --- Conditions -----------------------------------------------------------------------------------------
 

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from dataclasses import dataclass, field
 
-from .conditions import Condition, Guard, Value
+from .conditions import Condition, Guard, Value, last_turn
 from .lanes import Lanes, Variables
 from .sites import Point
 
@@ -56,6 +57,7 @@ class Step:
         point: the point, for POINT and CLOSE.
         name: the variable or the function, for ASSIGN and CALL; "return" or "end" for LEAVE.
         value: the constant that a variable is given, UP or DOWN where it is counted, or None.
+        by_one: a variable is counted by one.
         loop: the number of the loop, for ENTER, AGAIN and EXIT.
         edges: where it leads to.
     """
@@ -65,6 +67,7 @@ class Step:
     point: Point | None = None
     name: str = ""
     value: Value | None = None
+    by_one: bool = False
     loop: int = -1
     edges: list[Edge] = field(default_factory=list)
 
@@ -108,13 +111,25 @@ class Flow:
 
     def tracked(self) -> frozenset[str]:
         """Return the keys and names that paths have to remember: those that are asked or given more than once."""
-        keys = [condition.key for condition in self.conditions]
-        again = {key for key in keys if keys.count(key) > 1}
-        lefts = [
-            condition.left for condition in self.conditions if condition.operator == "==" or not condition.operator
-        ]
-        compared = {left for left in lefts if lefts.count(left) > 1}
-        return frozenset(again | compared | (self.constants & {one.left for one in self.conditions}))
+        keys = Counter(one.key for one in self.conditions)
+        lefts = Counter(one.left for one in self.conditions if one.operator in ("==", ""))
+        again = {name for counts in (keys, lefts) for name, count in counts.items() if count > 1}
+        # `i < n` tells of n where i is known.
+        known = self.constants & {one.left for one in self.conditions}
+        others = {one.other for one in self.conditions if one.left in known}
+        asked = {one.key for one in self.conditions if one.operator and one.left in others}
+        ends = {key for pairs in self.turns().values() for pair in pairs for key in pair}
+        return frozenset(again | known | asked | ends)
+
+    def turns(self) -> dict[str, list[tuple[str, str]]]:
+        """Return, by variable, the conditions that ask for the last turn of a loop, and those for a further one."""
+        result: dict[str, list[tuple[str, str]]] = {}
+        keys = {one.key for one in self.conditions}
+        for one in self.conditions:
+            found = last_turn(one)
+            if found is not None and (further := "<".join(found)) in keys:
+                result.setdefault(found[0], []).append((one.key, further))
+        return result
 
 
 class Undecided(Exception):

@@ -72,6 +72,7 @@ class _Builder(Jumps):
             "continue_statement": self._continue,
             "return_statement": self._return,
             "goto_statement": self._goto,
+            "throw_statement": self._throw,
             "labeled_statement": self._labeled,
             "function_definition": self._headed,
             "attributed_statement": self._attributed,
@@ -173,6 +174,12 @@ class _Builder(Jumps):
         if node is not None:
             self._scoped(lambda: self.visit(node))
         self.around = before
+
+    def _throw(self, node: Node) -> None:
+        """End the path: only code of the host throws, and there events are nothing."""
+        for child in node.named_children:
+            self._expression(child)
+        self.ends = []
 
     # --- Branches -------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..rewriting.annotation import SiteKind
-from .conditions import DOWN, UP, Facts, forget, moved, taken
+from .conditions import DOWN, UP, Facts, forget, moved, taken, turned
 from .flow import Flow, Step, StepKind, Undecided
 from .sites import Point
 
@@ -108,7 +108,7 @@ class _Walk:
 
     def __init__(self, flow: Flow, effects: Mapping[str, Effect]) -> None:
         self.flow, self.effects = flow, effects
-        self.tracked = flow.tracked()
+        self.tracked, self.turns = flow.tracked(), flow.turns()
         self.result = Paths()
 
     def run(self) -> Paths:
@@ -151,7 +151,10 @@ class _Walk:
             return _marked(state, step)
         if kind is StepKind.ASSIGN:
             if step.value in (UP, DOWN):
-                return state._replace(facts=moved(state.facts, step.name, str(step.value)))
+                facts = moved(state.facts, step.name, str(step.value))
+                if step.by_one and step.value == UP and step.name in self.turns:
+                    facts = turned(state.facts, facts, self.turns[step.name])
+                return state._replace(facts=facts)
             facts = forget(state.facts, step.name) if state.facts else state.facts
             if step.value is not None and step.name in self.tracked:
                 facts |= {(step.name, step.value)}

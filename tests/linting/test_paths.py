@@ -64,6 +64,24 @@ def ids(body: str, parameters: str = "int* o, int n, bool c, Role r") -> list[st
         'IKET_RANGE_END("b");',
         'if (c) IKET_RANGE_START("a"); o[0] = 1; if (c) IKET_RANGE_END("a");',
         'IKET_MARK("w", IKET_U32(threadIdx.x / 32)); IKET_MARK("b", IKET_I32(o[blockIdx.x]));',
+        # What a loop's end tells of its bound, and its first and last turn.
+        f"if (n <= 0) return; for (int i = 0; i < n; ++i) {{ if (i > 0) {POP} {PUSH} o[i] = i; }} {POP}",
+        f"for (int i = 0; i < n; ++i) {{ if (i > 0) {POP} {PUSH} o[i] = i; }} if (n > 0) {POP}",
+        f"{PUSH} o[1] = 1; for (int i = 0; i < n; ++i) {{ if (i == 0) {POP} o[i] = i; }} if (n <= 0) {POP}",
+        f"for (int i = 0; i < n; ++i) {{ if (i == 0) {PUSH} o[i] = 2; if (i == n - 1) {POP} }}",
+        f"for (int i = 0; i < n; i += 1) {{ if (i == 0) {PUSH} o[i] = 2; if (i + 1 == n) {{ {POP} }} }}",
+        # Members, and what else is assigned to the same structure.
+        f"if (p.on) {PUSH} p.out[n] = 1; if (p.on) {POP}",
+        f"if (this->on) {PUSH} o[0] = 1; if (on) {POP}",
+        f"s.open = false; for (;;) {{ if (s.open) {{ {POP} s.open = false; }} {PUSH} s.open = true; s.count += 1; "
+        f"if (o[0]) break; }} if (s.open) {POP}",
+        f"p.lane = threadIdx.x; {PUSH} o[0] = 1; if (p.on) {{ {POP} }} else {{ o[1] = 1; {POP} }}",
+        # The default of a switch is none of its cases.
+        f"switch (n) {{ case 0: {PUSH} break; case 1: o[0] = 1; break; default: o[1] = 1; }} if (n == 0) {POP}",
+        f"if (n and not c) {PUSH} o[0] = 1; if (n && !c) {POP}",
+        f"{PUSH} while (true) {{ o[0] += 1; }}",
+        f"{PUSH} if (n) {{ for (;;) {{ o[1] += 1; }} }} o[0] = 1; {POP}",
+        f"{PUSH} if (n) throw 3; o[0] = 1; {POP}",
     ],
 )
 def test_what_pairs_up_is_not_told_of(body):
@@ -74,6 +92,15 @@ def test_what_pairs_up_is_not_told_of(body):
     ("body", "expected"),
     [
         (f"if (n > 3) {PUSH} n = o[0]; if (n > 3) {POP}", ["not-decided"]),
+        (f"if (p.on) {PUSH} o[0] = 1; p.on = o[1]; if (p.on) {POP}", ["not-decided"]),
+        (f"if (p.on) {PUSH} o[0] = 1; p = q; if (p.on) {POP}", ["not-decided"]),
+        (f"for (int i = 0; i < n; ++i) {{ if (i > 0) {POP} {PUSH} o[i] = i; }} {POP}", ["pop-without-push"]),
+        (
+            f"for (int i = 0; i < n; ++i) {{ if (i == 0) {PUSH} if (o[i]) break; o[i] = 2; if (i == n - 1) {POP} }}",
+            ["push-without-pop"],
+        ),
+        (f"{PUSH} for (int i = 0; i < n; ++i) {{ o[i] = 2; if (i == m - 1) {POP} }}", ["pop-without-push"]),
+        (f"{PUSH} while (true) {{ o[0] += 1; if (o[1]) break; }}", ["push-without-pop"]),
         (f"if (n > 3) {PUSH} o[0] = 1; if (c) {POP}", ["not-decided"]),
         (f"{PUSH} o[0] = 1; if (c) {POP}", ["push-without-pop"]),
         (f"if (c) {PUSH} o[0] = 1; {POP}", ["pop-without-push"]),
