@@ -98,7 +98,7 @@ def read(text: str, enumerators: frozenset[str]) -> tuple[Condition, bool]:
     while text.startswith("!") and not text.startswith("!="):
         text, truth = _unwrapped(text[1:]), not truth
     found = _COMPARED.match(text)
-    if found is None:
+    if found is None or not _is_closed(found.group(1)):
         return Condition(text, text), truth
     left, operator, right = map(_unwrapped, found.groups())
     if operator in _OPPOSITE:
@@ -112,6 +112,11 @@ def read(text: str, enumerators: frozenset[str]) -> tuple[Condition, bool]:
     if value is None and operator == "==" and right < left:
         left, right = right, left
     return Condition(f"{left}{operator}{right if value is None else value}", left, operator, value), truth
+
+
+def _is_closed(text: str) -> bool:
+    """Say whether no bracket is open behind the text, so that a comparison there is of the whole."""
+    return all(text.count(opened) == text.count(closed) for opened, closed in ("()", "[]"))
 
 
 def _spelled(match: re.Match[str]) -> str:

@@ -226,8 +226,10 @@ class Expressions(Steps):
         number: Value | None = None
         if plain and text and certain and exact:
             number = constant(text, self.reading.enumerators)
-        if value is not None and plain and _NAME.match(name):
-            self.flow.variables.learn(name, text)
+        if value is not None and exact and _NAME.match(name):
+            # What a branch assigns, and what is added, leaves the value before in it.
+            anew = plain and (node.type == "init_declarator" or (certain and not self.around.conditions))
+            self.flow.variables.learn(name, text, anew=anew)
         if number is not None:
             self.flow.constants.add(name)
         elif certain and not plain and exact:

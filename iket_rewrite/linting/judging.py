@@ -16,6 +16,7 @@ from .effects import Effects, effect_of
 from .finding import LintFinding
 from .flow import Flow, Undecided
 from .graph import build
+from .lanes import Lanes, Variables
 from .macros import definitions, exits_of_macros
 from .masking import Masked
 from .parsing import Function, Node, functions
@@ -29,6 +30,10 @@ from .unrolling import Unrolling
 _LEVELS = 4
 _ENUM = re.compile(r"\benum\b[^{};()]*\{([^{}]*)\}")
 _CONSTANT = re.compile(r"\bconstexpr\b[\w\s:]*?\b(\w+)\s*[={]")
+_SHARED = re.compile(r"__shared__\s+([^;{}()]*(?:\([^()]*\)[^;{}()]*)?);")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+#: The body of a function that only returns an expression.
+_RETURNED = re.compile(r"\{\s*return\s+([^;{}]*);\s*\}")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^<>;{}()]*>\s*)?\(")
 
 
@@ -74,16 +79,21 @@ class _Judge:
     ) -> None:
         self.source, self.text, self.sites, self.masked, self.kernels = source, text, sites, masked, kernels
         self.result = Choice()
+        #: By function with lambdas in it, what is known of its variables.
+        self.outer: dict[Function, dict[str, Lanes]] = {}
         code = without_comments(source.logical)
         enumerators = (word.partition("=")[0].strip() for body in _ENUM.findall(code) for word in body.split(","))
         self.enumerators = frozenset([*enumerators, *_CONSTANT.findall(code)])
         self.defined = definitions(masked.directives)
         self.exits = exits_of_macros(self.defined)
+        self.shared = frozenset(word for one in _SHARED.findall(code) for word in _WORD.findall(one))
+        self.lanes: dict[str, Lanes] = {}
         self.unrolling = Unrolling(text, source.logical, masked)
 
     def run(self, root: Node) -> Choice:
         found = functions(root, self.text, [site.start for site in self.sites])
         owned = self._owned(found)
+        self.lanes = self._lanes_of_names(found)
         bodies = [(one.name, self.source.logical[one.start : one.end]) for one in found]
         self.helpers = Helpers(bodies + self.defined)
         flows = self._followed(found, owned, {}, {})
@@ -157,13 +167,45 @@ class _Judge:
             try:
                 if function.faulty:
                     raise Undecided("a part of the function could not be parsed")
-                flow = build(function, self._reading(sites, {name: classes[name] for name in others}))
+                lanes = self._captured(function, found)
+                flow = build(function, self._reading(sites, {name: classes[name] for name in others}, lanes))
                 followed[function] = (flow, follow(flow, others))
             except Undecided as why:
                 self._undecided(sites, str(why))
             except RecursionError:
                 self._undecided(sites, "its code nests too deep")
         return followed
+
+    def _lanes_of_names(self, found: Iterable[Function]) -> dict[str, Lanes]:
+        """Return the macros and the functions that stand for one expression that is not the same for a warp."""
+        bodies = dict(self.defined)
+        for one in found:
+            returned = _RETURNED.match(self.source.logical, one.start, one.end) if one.name else None
+            if returned is not None:
+                bodies[one.name] = returned.group(1)
+        variables = Variables(self.unrolling.value)
+        for name, body in bodies.items():
+            told = variables.judge(body) if "threadIdx" in body or "lane" in body.lower() else Lanes.UNIFORM
+            if told is not Lanes.UNIFORM:
+                variables.known[name] = told
+        return variables.known
+
+    def _captured(self, function: Function, found: Sequence[Function]) -> dict[str, Lanes]:
+        """Return what is known beforehand of the names in a function; a lambda knows what is around it."""
+        if function.body.parent.type != "lambda_expression":
+            return self.lanes
+        around = [one for one in found if one.start < function.start and function.end < one.end]
+        if not around or around[-1].faulty:
+            return self.lanes
+        outer = around[-1]
+        if outer not in self.outer:
+            self.outer[outer] = self.lanes
+            try:
+                flow = build(outer, self._reading([], {}, self._captured(outer, found)))
+                self.outer[outer] = flow.variables.known
+            except (Undecided, RecursionError):
+                pass
+        return self.outer[outer]
 
     def _called(self, function: Function) -> set[str]:
         """Return the names that a function calls."""
@@ -172,7 +214,7 @@ class _Judge:
     def _points(self, owned: dict[Function, list[Site]]) -> set[Point]:
         return {point for sites in owned.values() for site in sites for point in site.points}
 
-    def _reading(self, sites: Sequence[Site], effects: dict[str, frozenset[str]]) -> Reading:
+    def _reading(self, sites: Sequence[Site], effects: dict[str, frozenset[str]], lanes: dict[str, Lanes]) -> Reading:
         return Reading(
             self.text,
             self.source.logical,
@@ -185,6 +227,8 @@ class _Judge:
             self.unrolling.copies,
             self.unrolling.share,
             self.unrolling.value,
+            lanes,
+            self.shared,
         )
 
     def _own_names(self, owned: dict[Function, list[Site]]) -> dict[Function, frozenset[str]]:

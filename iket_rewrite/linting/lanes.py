@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 
 class Lanes(enum.Enum):
@@ -26,11 +26,14 @@ class Lanes(enum.Enum):
 
 _LANE_NAMES = re.compile(r"\b(?:lane|laneId|laneid|lane_id|laneIdx|lane_idx|kLane)\b")
 _THREAD_NAMES = re.compile(r"\bthreadIdx\s*\.\s*x\b|\bthread_rank\s*\(\s*\)")
+#: Functions that return the number of the lane.
+_LANE_CALLS = re.compile(r"\b(?:\w+::)*\w*[lL]ane_?(?:id|idx|Id|Idx)\w*\s*\(\s*\)")
 _ELECTION = re.compile(r"\b(?:(?:\w*_)?elect|\w*Elect)(?!ri|ro)\w*(?:<[\w\s]*>)?\s*\(|\b(?:is_)?elected\b")
 #: Their value is one for the whole warp.
 _GATHERING = re.compile(
     r"\b(?:__shfl_sync|__ballot_sync|__any_sync|__all_sync|__uni_sync|__reduce_\w+_sync|__syncthreads_\w+|__popc"
-    r"|__activemask|meta_group_rank|num_threads|size|sizeof)(?:<[\w\s,:]*>)?\s*\Z"
+    r"|__activemask|meta_group_rank|num_threads|size|sizeof|any|all|ballot|shfl|\w*vote\w*"
+    r"|\w*(?:[rR]educe|REDUCE|[bB]roadcast|[bB]cast|[uU]niform|[bB]allot)\w*)(?:<[\w\s,:]*>)?\s*\Z"
 )
 _CAST = re.compile(r"\b(?:static_cast|reinterpret_cast|const_cast)\s*<[^<>()]*>\s*(?=\()")
 _TYPE_CAST = re.compile(
@@ -43,8 +46,8 @@ _CONSTANT = r"(?![VNE]_)(?:\w+::)*(?:k[A-Z]\w*|[A-Z]\w*|warpSize|\w*[wW]arp_?[sS
 _PER_WARP = re.compile(rf"\b[NV]_(?:\s*%\s*\w+)?\s*(?:(/)\s*({_CONSTANT}|\d+)|>>\s*([5-9])(?!\d))[uU]?[lL]*\b")
 _WARP_SIZE = r"(?:32[uU]?[lL]*|warpSize|\w*(?:WARP|[wW]arp)_?(?:SIZE|[Ss]ize|THREADS|Threads)\w*)"
 _IN_WARP = re.compile(rf"\b[NV]_\s*(?:%\s*{_WARP_SIZE}|&\s*(?:31[uU]?|0[xX]1[fF][uU]?))(?!\w)")
-_NUMBER = rf"(?:\d+[uU]?[lL]*(?!\w)|{_CONSTANT})"
-_BOUND = re.compile(rf"\bV_\s*(<=|>=|<|>)\s*({_NUMBER}(?:\s*[*+]\s*{_NUMBER})*)")
+_NUMBER = rf"(?:\d+[uU]?[lL]*(?!\w)|{_CONSTANT}|blockDim\s*\.\s*x\b)"
+_BOUND = re.compile(rf"\bV_\s*(<=|>=|<|>)\s*({_NUMBER}(?:\s*[-*+/]\s*{_NUMBER})*)(?!\s*[-*+/%\w.(])")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 #: A variable's name: not a member's.
 _VARIABLE = re.compile(r"(?<![.\w])(?<!->)(?<!::)[A-Za-z_]\w*")
@@ -57,16 +60,28 @@ class Variables:
 
     Args:
         value_of: gives the value of a constant expression, or None where it is not known.
+        known: what is known beforehand, of macros, helpers and what a lambda captures.
+        shared: variables that all lanes share; whoever wrote one, its value is the same for all.
     """
 
-    def __init__(self, value_of: Callable[[str], int | None] = lambda text: None) -> None:
-        self.value_of = value_of
-        self.known: dict[str, Lanes] = {}
+    def __init__(
+        self,
+        value_of: Callable[[str], int | None] = lambda text: None,
+        known: Mapping[str, Lanes] | None = None,
+        shared: frozenset[str] = frozenset(),
+    ) -> None:
+        self.value_of, self.shared = value_of, shared
+        self.known: dict[str, Lanes] = dict(known or {})
 
-    def learn(self, name: str, value: str) -> None:
-        """Note that a variable is given a value; the first one counts."""
-        if name not in self.known:
-            self.known[name] = self.judge(value)
+    def learn(self, name: str, value: str, *, anew: bool = True) -> None:
+        """Note that a variable is given a value, or, unless `anew`, that it may have been given that one."""
+        if name in self.shared:
+            return
+        told, before = self.judge(value), self.known.get(name, Lanes.UNIFORM)
+        if anew or before is Lanes.UNIFORM:
+            self.known[name] = told
+        elif told not in (Lanes.UNIFORM, before):
+            self.known[name] = Lanes.VARYING
 
     def judge(self, text: str) -> Lanes:
         """Return how the value of an expression behaves."""
@@ -76,6 +91,7 @@ class Variables:
         if len(text) > _LONGEST:
             return ""
         text = _ELECTION.sub(lambda match: "E_" + ("(" if match.group().endswith("(") else ""), text)
+        text = _LANE_CALLS.sub("N_", text)
         text = _VARIABLE.sub(self._word, _LANE_NAMES.sub(self._lane, _THREAD_NAMES.sub("V_", text)))
         text = _CAST.sub("", _TYPE_CAST.sub("", text))
         while (found := _INNER.search(text)) is not None:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from .asynchronous import Helpers
 from .conditions import Guard
 from .flow import Around, Edge, Flow, Step, StepKind
-from .lanes import Variables
+from .lanes import Lanes, Variables
 from .macros import Exits
 from .parsing import Node, holds
 from .sites import Point, Site
@@ -37,6 +37,8 @@ class Reading:
         copies: says of a loop how often `#pragma unroll` repeats its body.
         share: says of such a loop and a condition on its variable in which share of the turns it holds.
         value_of: gives the value of a constant expression, or None.
+        lanes: what is known beforehand of names: of macros, helpers and what a lambda captures.
+        shared: the names of variables in shared memory.
     """
 
     text: str
@@ -50,6 +52,8 @@ class Reading:
     copies: Callable[[Node], int]
     share: Callable[[Node, str, bool], Fraction]
     value_of: Callable[[str], int | None]
+    lanes: Mapping[str, Lanes] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
     offsets: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -70,7 +74,7 @@ class Steps:
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
-        self.flow = Flow(variables=Variables(reading.value_of))
+        self.flow = Flow(variables=Variables(reading.value_of, reading.lanes, reading.shared))
         self.ends: Ends = []
         self.around = Around()
         self.nesting = 0
