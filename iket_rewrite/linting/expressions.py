@@ -24,10 +24,6 @@ _LAST_WORD = re.compile(r"([A-Za-z_]\w*)\s*(?:<[\s\S]*>)?\s*\Z")
 #: Functions that end the thread, or say that nothing gets there.
 STOPS = frozenset(["__trap", "__builtin_trap", "__builtin_unreachable", "__nv_unreachable", "abort", "__exit", "exit"])
 _EXIT_ASM = re.compile(r"\b(?:exit|trap)\s*;")
-#: Words before a name that are no type of it.
-_NO_TYPES = frozenset(
-    ["auto", "const", "return", "else", "typename", "class", "struct", "case", "goto", "new", "delete"]
-)
 _DEEPEST = 40
 #: How much of what a call calls is read.
 _LONGEST_NAME = 256
@@ -191,17 +187,7 @@ class Expressions(Steps):
         if function.type != "field_expression" or "" in classes:
             return True
         receiver = self.text_of(function.child_by_field_name("argument"))
-        if not _NAME.match(receiver):
-            return True
-        declared = re.compile(rf"\b([A-Za-z_]\w*)\s*(?:<[^<>;{{}}]*>)?(?:\s*[&*]+\s*|\s+){receiver}\b")
-        kinds = set(declared.findall(self.reading.original)) - _NO_TYPES
-        return not kinds or bool(kinds & classes) or any(self._is_alias(kind) for kind in kinds)
-
-    def _is_alias(self, kind: str) -> bool:
-        return (
-            re.search(rf"\b(?:using\s+{kind}\b|typename\s+{kind}\b|class\s+{kind}\s*[,>])", self.reading.original)
-            is not None
-        )
+        return not _NAME.match(receiver) or self.reading.kinds.may_be(receiver, classes)
 
     def _learn(self, node: Node, *, certain: bool = True) -> None:
         """Note which variable an assignment, a declaration or an increment changes, and to what."""

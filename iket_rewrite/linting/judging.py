@@ -16,6 +16,7 @@ from .effects import Effects, effect_of
 from .finding import LintFinding
 from .flow import Flow, Undecided
 from .graph import build
+from .kinds import Kinds
 from .lanes import Lanes, Variables
 from .macros import definitions, exits_of_macros
 from .masking import Masked
@@ -88,6 +89,7 @@ class _Judge:
         self.exits = exits_of_macros(self.defined)
         self.shared = frozenset(word for one in _SHARED.findall(code) for word in _WORD.findall(one))
         self.lanes: dict[str, Lanes] = {}
+        self.kinds = Kinds(code)
         self.unrolling = Unrolling(text, source.logical, masked)
 
     def run(self, root: Node) -> Choice:
@@ -227,6 +229,7 @@ class _Judge:
             self.unrolling.copies,
             self.unrolling.share,
             self.unrolling.value,
+            self.kinds,
             lanes,
             self.shared,
         )

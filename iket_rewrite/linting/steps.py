@@ -11,6 +11,7 @@ from fractions import Fraction
 from .asynchronous import Helpers
 from .conditions import Guard
 from .flow import Around, Edge, Flow, Step, StepKind
+from .kinds import Kinds
 from .lanes import Lanes, Variables
 from .macros import Exits
 from .parsing import Node, holds
@@ -37,6 +38,7 @@ class Reading:
         copies: says of a loop how often `#pragma unroll` repeats its body.
         share: says of such a loop and a condition on its variable in which share of the turns it holds.
         value_of: gives the value of a constant expression, or None.
+        kinds: what variables are declared with.
         lanes: what is known beforehand of names: of macros, helpers and what a lambda captures.
         shared: the names of variables in shared memory.
     """
@@ -52,6 +54,7 @@ class Reading:
     copies: Callable[[Node], int]
     share: Callable[[Node, str, bool], Fraction]
     value_of: Callable[[str], int | None]
+    kinds: Kinds
     lanes: Mapping[str, Lanes] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
     offsets: list[int] = field(default_factory=list)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import iket_rewrite
@@ -104,3 +106,12 @@ def test_a_range_that_a_helper_leaves_open_is_told_of(helpers, body):
 )
 def test_what_only_the_author_can_connect_is_a_note(helpers, body, count):
     assert ids(helpers, body) == ["not-decided"] * count
+
+
+def test_many_calls_take_no_longer_than_their_number():
+    kernels = (
+        f"__global__ void k{i}(int* o, First t{i}) {{ t{i}.begin(); o[0] = {i}; t{i}.end(); }}\n" for i in range(1500)
+    )
+    before = time.monotonic()
+    assert iket_rewrite.lint(SPANS + "".join(kernels)) == ()
+    assert time.monotonic() - before < 15
