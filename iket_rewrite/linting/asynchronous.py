@@ -9,12 +9,14 @@ from collections.abc import Iterable
 _ISSUE_ASM = re.compile(
     r"\bcp\.async\.(?:ca|cg|bulk(?!\.(?:commit_group|wait_group|prefetch)))|\bcp\.reduce\.async\b"
     r"|\bwgmma\.mma_async\b|\btcgen05\.(?:mma|cp)\b"
+    # CuTe's structures, whose methods are these instructions.
+    r"|\bSM\d+_(?:TMA_(?:LOAD|STORE|REDUCE)|CP_ASYNC|BULK_COPY)(?!\w*PREFETCH)\w*(?:<[^<>;{}()]*>)?::copy\b"
 )
 _WAIT_ASM = re.compile(
     r"\bcp\.async\.(?:wait|bulk\.wait)|\bwgmma\.wait_group|\bmbarrier\.(?:try_wait|test_wait)|\btcgen05\.wait\b"
 )
 _ISSUE_CALL = re.compile(
-    r"(?:\w*memcpy_async\w*|\w*cp_async\w*|tma_(?:load|store|reduce)\w*|\w*wgmma\w*|\w*warpgroup_mma\w*"
+    r"(?:\w*memcpy_async\w*|\w*cp_async\w*|tma_(?:load|store|reduce|copy)\w*|(?:load|store|copy)_async\w*|\w*wgmma\w*|\w*warpgroup_mma\w*"
     r"|\w*(?:tcgen05|umma)_?mma\w*)\Z",
     re.IGNORECASE,
 )

@@ -56,8 +56,8 @@ class Constants:
                 self.found.setdefault(one.group(1), []).append((body.start(), one.group(2)))
         self.ends: dict[int, int] = {}
         self.macros: dict[str, set[str]] = {}
-        for name, value in definitions(directives):
-            self.macros.setdefault(name, set()).add(value.partition("//")[0].strip())
+        for macro in definitions(directives):
+            self.macros.setdefault(macro.name, set()).add(macro.body.partition("//")[0].strip())
 
     def value(self, text: str, at: Node | None = None, depth: int = 0) -> int | None:
         """Return the value of a constant expression of integers, or None; `at` is from where it is seen."""

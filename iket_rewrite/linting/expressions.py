@@ -19,6 +19,7 @@ from .steps import Ends, Steps
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 #: A variable, or a member of one.
 _PATH = re.compile(r"(?:this\s*->\s*)?[A-Za-z_]\w*(?:\s*(?:\.|->)\s*[A-Za-z_]\w*)?(?!\s*\()")
+_BRACKET = re.compile(r"\s*\(")
 _SPACE = re.compile(r"\s+|\bthis\s*->")
 _LAST_WORD = re.compile(r"([A-Za-z_]\w*)\s*(?:<[\s\S]*>)?\s*\Z")
 #: Functions that end the thread, or say that nothing gets there.
@@ -162,7 +163,8 @@ class Expressions(Steps):
             self._add(Step(StepKind.CALL, node.start_byte, name=found.group(1)))
 
     def _macro(self, node: Node) -> None:
-        if self.reading.macros and (exits := self.reading.macros.get(self.text_of(node))) is not None:
+        exits = self.reading.macros.get(self.text_of(node)) if self.reading.macros else None
+        if exits is not None and (not exits.called or _BRACKET.match(self.reading.text, node.end_byte)):
             self.left(exits, node.start_byte)
 
     def _call(self, node: Node) -> None:
@@ -170,13 +172,19 @@ class Expressions(Steps):
         if name in STOPS:
             self.ends = []
             return
+        self._asks(name, node)
+        if name in self.reading.effects and self._is_of(node.child_by_field_name("function"), name):
+            self._add(Step(StepKind.CALL, node.start_byte, name=name))
+
+    def _asks(self, name: str, node: Node) -> None:
+        """Add what a call, or the use of a macro, issues or waits for."""
         issues, waits = self.reading.helpers.of_call(name)
+        if not waits and not issues and (function := node.child_by_field_name("function")) is not None:
+            issues = function.type == "qualified_identifier" and of_assembly(self.text_of(function))[0]
         if waits:
             self._add(Step(StepKind.WAIT, node.start_byte))
         elif issues:
             self._add(Step(StepKind.ISSUE, node.start_byte))
-        if name in self.reading.effects and self._is_of(node.child_by_field_name("function"), name):
-            self._add(Step(StepKind.CALL, node.start_byte, name=name))
 
     def _is_of(self, function: Node, name: str) -> bool:
         """Say whether a call is that of the file's function of this name, not of another class's method."""

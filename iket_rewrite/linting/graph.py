@@ -142,6 +142,10 @@ class _Builder(Jumps):
 
     def _expression_statement(self, node: Node) -> None:
         for child in node.named_children:
+            if child.type == "identifier":
+                # A name alone does nothing, so it is a macro's.
+                self._add(Step(StepKind.WORK, child.start_byte))
+                self._asks(self.text_of(child), child)
             self._expression(child)
 
     def _attributed(self, node: Node) -> None:
@@ -233,6 +237,8 @@ class _Builder(Jumps):
                 self.ends = self.ends + self._case_ends(start, asked.left, self._label_value(child), values)
                 self._case(child, asked.key)
             elif child.type not in _NOTHING:
+                # What stands behind no label is a macro that brings one.
+                self.ends = self.ends or start
                 self.visit(child)
         if len(cases) == len(values) and len(cases) < 2:
             self.ends = self.ends + start

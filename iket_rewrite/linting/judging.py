@@ -88,6 +88,7 @@ class _Judge:
         self.defined = definitions(masked.directives)
         self.exits = exits_of_macros(self.defined)
         self.shared = frozenset(word for one in _SHARED.findall(code) for word in _WORD.findall(one))
+        self.includes = [one.start for one in masked.directives if one.word.startswith("include")]
         self.lanes: dict[str, Lanes] = {}
         self.kinds = Kinds(code)
         self.unrolling = Unrolling(text, source.logical, masked)
@@ -97,7 +98,7 @@ class _Judge:
         owned = self._owned(found)
         self.lanes = self._lanes_of_names(found)
         bodies = [(one.name, self.source.logical[one.start : one.end]) for one in found]
-        self.helpers = Helpers(bodies + self.defined)
+        self.helpers = Helpers([*bodies, *((macro.name, macro.body) for macro in self.defined)])
         flows = self._followed(found, owned, {}, {})
         helpers = Effects(found, owned, flows, self.text, self.kernels)
         for _ in range(_LEVELS if helpers.known else 0):
@@ -119,8 +120,9 @@ class _Judge:
             names = own_names.get(function, frozenset())
             whole = whole and (kernel or not helpers.is_guard(function))
             apart = not kernel and helpers.has_counterpart(function)
-            guessed = bool(helpers.unknown & self._called(function))
-            judged = Judged(function, flow, paths, self.source.place, whole, names, apart, guessed)
+            included = tuple(at for at in self.includes if function.start < at < function.end)
+            guessed = bool(included or helpers.unknown & self._called(function))
+            judged = Judged(function, flow, paths, self.source.place, whole, names, apart, guessed, included)
             for rule in ALL:
                 self.result.found += rule(judged)
             self.result.decided |= flow.around.keys()
@@ -180,7 +182,7 @@ class _Judge:
 
     def _lanes_of_names(self, found: Iterable[Function]) -> dict[str, Lanes]:
         """Return the macros and the functions that stand for one expression that is not the same for a warp."""
-        bodies = dict(self.defined)
+        bodies = {macro.name: macro.body for macro in self.defined}
         for one in found:
             returned = _RETURNED.match(self.source.logical, one.start, one.end) if one.name else None
             if returned is not None:

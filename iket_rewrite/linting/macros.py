@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..rewriting.tokens import without_comments
 from .masking import Directive
@@ -28,23 +29,48 @@ class Exits:
     Attributes:
         kinds: return, break, continue, stop, or goto with its label.
         sure: no path goes past it.
+        called: only where a bracket follows is its name a use of the macro.
     """
 
     kinds: frozenset[str] = frozenset()
     sure: bool = False
+    called: bool = False
 
 
-def definitions(directives: Iterable[Directive]) -> list[tuple[str, str]]:
-    """Return the name and the body of every macro; one that is defined twice is there twice."""
-    found = ((one.rest, _NAMED.match(one.rest)) for one in directives if one.word == "define")
-    return [(named.group(1), rest[named.end() :]) for rest, named in found if named is not None]
+class Macro(NamedTuple):
+    """One definition: its name, its body, and whether it has parameters, so that only a call uses it."""
+
+    name: str
+    body: str
+    called: bool
 
 
-def exits_of_macros(defined: Iterable[tuple[str, str]]) -> dict[str, Exits]:
+def definitions(directives: Iterable[Directive]) -> list[Macro]:
+    """Return the definition of every macro; one that is defined twice is there twice.
+
+    Of one that is undefined and defined anew the new definitions count.
+    """
+    found: list[Macro] = []
+    gone: dict[str, list[Macro]] = {}
+    for one in directives:
+        named = _NAMED.match(one.rest)
+        if named is not None and one.word == "define":
+            found.append(Macro(named.group(1), one.rest[named.end() :], named.group(2) is not None))
+        elif named is not None and one.word == "undef":
+            before = [macro for macro in found if macro.name == named.group(1)]
+            gone[named.group(1)] = before or gone.get(named.group(1), [])
+            found = [macro for macro in found if macro.name != named.group(1)] if before else found
+    kept = {macro.name for macro in found}
+    return [*found, *(macro for name, macros in gone.items() if name not in kept for macro in macros)]
+
+
+def exits_of_macros(defined: Iterable[Macro]) -> dict[str, Exits]:
     """Return the macros whose use may leave the path, also by another such macro."""
     bodies: dict[str, list[str]] = {}
-    for name, body in defined:
+    called: dict[str, bool] = {}
+    for name, body, with_call in defined:
         bodies.setdefault(name, []).append(body)
+        called[name] = called.get(name, True) and with_call
     result: dict[str, Exits] = {}
     for _ in range(_ROUNDS):
         before = dict(result)
@@ -52,7 +78,7 @@ def exits_of_macros(defined: Iterable[tuple[str, str]]) -> dict[str, Exits]:
             each = [exits_of(text, before) for text in texts]
             kinds = frozenset(kind for one in each for kind in one.kinds)
             if kinds:
-                result[name] = Exits(kinds, all(one.sure for one in each))
+                result[name] = Exits(kinds, all(one.sure for one in each), called[name])
         if result == before:
             break
     return result

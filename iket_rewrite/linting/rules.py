@@ -13,7 +13,7 @@ from .finding import LintFinding
 from .flow import Enclosing, Flow
 from .lanes import Lanes
 from .parsing import Function
-from .paths import Paths
+from .paths import Closing, Paths
 from .sites import Point
 
 #: So many copies of an event are a large part of a kernel's code.
@@ -33,6 +33,7 @@ class Judged:
         whole: it must leave the stack as it found it; False for a helper whose callers answer for it.
         own_names: the names of token ranges that start and end in this function alone.
         apart: another function may end what it leaves open, or the other way round.
+        included: where it includes files, of which nothing is known.
         guessed: it calls what may leave ranges open, or end some; which of that is not known.
     """
 
@@ -44,11 +45,17 @@ class Judged:
     own_names: frozenset[str]
     apart: bool = False
     guessed: bool = False
+    included: tuple[int, ...] = ()
 
     def conditions(self, point: Point) -> tuple[Enclosing, ...]:
         """Return the conditions around a point."""
         around = self.flow.around.get(point)
         return around.conditions if around is not None else ()
+
+    def holds_file(self, point: Point, closing: Closing) -> bool:
+        """Say whether a file is included between the ends of a range."""
+        ends = [end.start for end in closing.ends if end is not point] or [self.function.end]
+        return any(point.start < at < max(ends) for at in self.included)
 
     def is_chosen(self, point: Point) -> bool:
         """Say whether a branch decides if the point is reached."""
@@ -68,7 +75,7 @@ def balance(judged: Judged) -> Found:
     left, below = _leaks(judged), _unders(judged)
     points = (*left, *below)
     if points and judged.guessed:
-        message = "what a function that it calls does to its ranges is not known"
+        message = "what a function that it calls, or a file that it includes, does to its ranges is not known"
         yield _found(_first(points), "not-decided", f"whether ranges pair up here was not decided: {message}")
         return
     if points and ((left and below) or judged.apart) and all(map(judged.is_chosen, points)):
@@ -138,7 +145,7 @@ def tokens(judged: Judged) -> Found:
 def emptiness(judged: Judged) -> Found:
     """Find ranges between whose ends nothing stands but events."""
     for point, closing in judged.paths.closings.items():
-        if not closing.worked and point in judged.flow.around:
+        if not closing.worked and point in judged.flow.around and not judged.holds_file(point, closing):
             yield _found(point, "empty-range", f"nothing but events stands in the range {point.label}")
 
 
@@ -147,7 +154,7 @@ def issue_time(judged: Judged) -> Found:
     for point, closing in judged.paths.closings.items():
         if closing.issued < 0 or closing.waited or point not in judged.flow.around:
             continue
-        if not asynchronous.says_so(point.name or ""):
+        if not judged.holds_file(point, closing) and not asynchronous.says_so(point.name or ""):
             message = f"the range {point.label} measures how long the issue takes: nothing in it waits"
             yield _found(point, "issue-time", message, ("issued here", judged.place(closing.issued)))
 

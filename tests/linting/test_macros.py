@@ -22,6 +22,12 @@ HEAD = """
 #else
 #define VERIFY(c) do { if (!(c)) return; } while (0)
 #endif
+#define CHANGED(c) if (c) return
+#undef CHANGED
+#define CHANGED(c) ((void)(c))
+#define GONE(c) if (c) return
+#define CASE(x) case x: work(x); break
+#define STEP o[0] = 1
 #define EACH(n, f) for (int i = 0; i < n; ++i) f(i)
 #define DRAIN() asm volatile("cp.async.wait_all;" ::: "memory")
 #define COPY(to, from) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from))
@@ -42,6 +48,8 @@ def ids(body: str) -> list[str]:
     [
         f"{PUSH} RETURN_IF(c); o[0] = 1; {POP}",
         f"{PUSH} BOUNDS(n, 3); o[0] = 1; {POP}",
+        f"{PUSH} GONE(n); o[0] = 1; {POP}\n#undef GONE\n",
+        f"{PUSH} switch (n) {{ CASE(1); case 2: return; }} o[0] = 1; {POP}",
         f"{PUSH} if (c) LEAVE; o[0] = 1; {POP}",
         f"{PUSH} o[0] = 1; VERIFY(c); {POP}",
         f"for (;;) {{ {PUSH} STOP_AT(o[0]); o[0] = 1; {POP} }}",
@@ -71,6 +79,9 @@ def test_a_macro_that_leaves_the_path_leaves_token_ranges_open():
         f"{PUSH} EACH(n, [&](int i) {{ if (i) return; o[i] = 1; }}); {POP}",
         'TIMED("a", each(n, [&](int i) { if (i) return; o[i] = 1; }));',
         'SCOPED("a", if (c) return; o[0] = 1;)',
+        f"int VERIFY = 3; {PUSH} o[0] = VERIFY; {POP}",
+        f"{PUSH} CHANGED(c); o[0] = 1; {POP}",
+        f"{PUSH} switch (n) {{ CASE(1); CASE(2); default: break; }} {POP}",
         'SCOPED("a", o[0] = 1;) SCOPED("b", o[1] = 1;)',
         f'{PUSH} cuda::memcpy_async(o, o, 4, o); TIMED("wait", bar.wait()); {POP}',
         f"{PUSH} cuda::memcpy_async(o, o, 4, o); DRAIN(); {POP}",
@@ -87,6 +98,25 @@ def test_a_macro_that_does_not_is_not_told_of(body):
 )
 def test_a_macro_that_issues_is_told_of(body):
     assert ids(body) == ["issue-time"]
+
+
+@pytest.mark.parametrize("name", ["LOAD_TILE", "STEP"])
+def test_a_macro_without_parentheses_is_work(name):
+    assert ids(f"{PUSH} {name}; {POP}") == []
+
+
+def test_a_macro_without_parentheses_waits_and_issues():
+    head = '#define WAIT asm volatile("cp.async.wait_all;" ::: "memory")\n'
+    text = f"{head}__global__ void kernel(int* o) {{ {PUSH} __pipeline_memcpy_async(o, o, 4); WAIT; {POP} }}\n"
+    assert iket_rewrite.lint(text) == ()
+
+
+def test_an_included_file_may_hold_anything():
+    include = '\n#include "body.inc"\n'
+    assert ids(f"{PUSH}{include}{POP}") == []
+    assert ids(f"{PUSH} cuda::memcpy_async(o, o, 4, o);{include}{POP}") == []
+    assert ids(f"{PUSH} o[0] = 1;{include}") == ["not-decided"]
+    assert ids(f"{include}{PUSH} {POP} o[0] = 1;") == ["empty-range"]
 
 
 def test_a_block_of_a_macro_with_nothing_but_events_is_empty():
