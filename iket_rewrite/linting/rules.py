@@ -133,8 +133,10 @@ def tokens(judged: Judged) -> Found:
     for point in judged.flow.around:
         if point.kind is SiteKind.END:
             ends.setdefault(point.name, []).append(point)
+    ended_elsewhere = {start for start, _ in _divergent(judged)}
     for point, at in judged.paths.unended.items():
-        if point.name not in judged.own_names:
+        # What is told of at its end is not told of twice.
+        if point.name not in judged.own_names or point in ended_elsewhere:
             continue
         if judged.is_chosen(point) and all(map(judged.is_chosen, ends.get(point.name, ()))):
             continue  # conditions may belong together in a way that is not known

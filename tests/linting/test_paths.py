@@ -112,6 +112,7 @@ def test_what_pairs_up_is_not_told_of(body):
         (f"FOR_EACH(i, n) {{ {PUSH} if (o[i]) continue; o[i] = i; {POP} }}", ["push-without-pop"]),
         (f"auto f = [&](int i) {{ {PUSH} if (i) return; o[i] = 1; {POP} }}; f(1);", ["push-without-pop"]),
         (f"{PUSH} o[0] = 1; if (threadIdx.x % 2) {POP}", ["divergent-end"]),
+        ('IKET_RANGE_START("a"); o[0] = 1; if (threadIdx.x == 0) IKET_RANGE_END("a");', ["divergent-end"]),
         (f"{PUSH} o[0] = 1; if (elect_one_sync()) {POP}", ["divergent-end"]),
         (f"{PUSH} o[0] = 1; if (selected(n)) {POP}", ["push-without-pop"]),
         (f"constexpr int k = 48; {PUSH} o[0] = 1; if (threadIdx.x < k) {POP} else {POP}", ["divergent-end"] * 2),
