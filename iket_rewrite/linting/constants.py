@@ -18,6 +18,8 @@ _ENUM = re.compile(r"\benum\b[^{};()]*\{([^{}]*)\}")
 _ENUMERATOR = re.compile(r"([A-Za-z_]\w*)\s*=\s*([^,]+)")
 _SUFFIX = re.compile(r"(?<=\d)[uUlL]+\b")
 _NAME = re.compile(r"(?:[A-Za-z_]\w*\s*(?:<[\w\s,]*>)?\s*::\s*)*[A-Za-z_]\w*")
+_SEPARATOR, _NUMBER = re.compile(r"(?<=\d)'(?=\d)"), re.compile(r"(?<!\w)\d\w*")
+_PLAIN = re.compile(r"(?:\d+|0[xX][0-9a-fA-F]+|0[bB][01]+)\Z")
 _BRACE = re.compile(r"[{}]")
 _MOST_SHIFTED = 62
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -61,7 +63,7 @@ class Constants:
 
     def value(self, text: str, at: Node | None = None, depth: int = 0) -> int | None:
         """Return the value of a constant expression of integers, or None; `at` is from where it is seen."""
-        text = _SUFFIX.sub("", text.strip())
+        text = _SUFFIX.sub("", _SEPARATOR.sub("", text.strip()))
         if len(text) > _LONGEST or depth > _DEEPEST:
             return None
         names: dict[str, int | None] = {}
@@ -72,6 +74,9 @@ class Constants:
             return name
 
         plain = re.sub(r"(?<![\w.])" + _NAME.pattern, told, text)
+        # Python warns of a number that letters follow, and reads on.
+        if not all(map(_PLAIN.match, _NUMBER.findall(plain))):
+            return None
         try:
             tree = ast.parse(plain.strip(), mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -124,6 +124,12 @@ def test_every_way_to_unroll_is_known(pragma, expected):
     assert ids(kernel(f"{pragma} for (int i = 0; i < 64; ++i) {BODY}", before)) == ["unrolled-event"] * expected
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_number_that_letters_follow_is_not_read():
+    assert ids(kernel(f"#pragma unroll\n{LOOP} {BODY}", "#define N 64if x\n")) == []
+    assert ids(kernel(f"#pragma unroll\n{LOOP} {BODY}", "#define N 1'024u\n")) == ["unrolled-event"]
+
+
 def test_a_count_that_is_asked_for_holds_where_the_end_is_not_known():
     assert ids(kernel(f"#pragma unroll 64\nfor (int i = 0; i < n; ++i) {BODY}")) == ["unrolled-event"]
 
