@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What lies between the two ends of each range: the instructions that some path runs while the range is open.
 
-The paths are those of `balance`, with what it knows of conditions; here the stack holds the sites at which ranges were
+The paths are those of `paths`, with what it knows of conditions; here the stack holds the sites at which ranges were
 opened, and each instruction learns which of them are open when it is reached.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .. import abi
 from ..abi import EventKind
-from .balance import Follower, State
 from .flow import Flow
+from .paths import Fault, Follower, State, Way
 from .records import Record, moves_of
 
 
@@ -58,38 +58,33 @@ class _Watcher(Follower):
     def __init__(self, flow: Flow, moves: dict[int, int], kinds: dict[int, EventKind]) -> None:
         super().__init__(flow, moves, kinds)
         self.found: dict[int, Region] = {}
+        self.events = sorted(moves)
 
-    def _through(self, number: int, before: State) -> Iterator[tuple[int, State]]:
-        # Where nothing happens to the state, the whole block lies in the same ranges.
-        block = self.flow.blocks[number]
-        events = [index for index in range(block.start, block.end) if index in self.moves]
-        self._note(range(block.start, events[0] if events else block.end), before)
-        yield from super()._through(number, before)
+    def _ways(self, at: int, state: State) -> Iterator[Way]:
+        block = self.flow.blocks[self.flow.block_of(at)]
+        # What is behind an event is noted from there on.
+        position = bisect_left(self.events, at)
+        until = self.events[position] if position < len(self.events) else block.end
+        self._note(range(at, min(until, block.end)), state)
+        yield from super()._ways(at, state)
 
-    def _event(self, index: int, states: list[State], point: tuple[int, State]) -> list[State]:
-        after = super()._event(index, states, point)
-        block = self.flow.blocks[self.flow.block_of(index)]
-        until = next((at for at in range(index + 1, block.end) if at in self.moves), block.end)
-        for state in after:
-            self._note(range(index + 1, until), state)
-        return after
+    def _move(self, index: int, state: State) -> tuple[State, Fault | None]:
+        after, fault = super()._move(index, state)
+        for site in {*state.stack, *state.tokens} - {*after.stack, *after.tokens}:
+            self.found[site].ends.add(index)
+        for site in {*after.stack, *after.tokens} - {*state.stack, *state.tokens}:
+            self.found.setdefault(site, Region(site, self.moves[site]))
+        return after, fault
 
-    def _move(self, index: int, state: State, point: tuple[int, State]) -> State:
-        number = self.moves[index]
-        if number == abi.ID_POP:
-            if state.stack:
-                self.found[state.stack[-1]].ends.add(index)
-            return State(state.stack[:-1], state.tokens, state.facts)
-        if self.kinds[number] is EventKind.TOKEN_RANGE:
-            opened = {site for site in state.tokens if self.moves[site] == number}
-            if opened:
-                for site in opened:
-                    self.found[site].ends.add(index)
-                return State(state.stack, state.tokens - opened, state.facts)
-            self.found.setdefault(index, Region(index, number))
-            return State(state.stack, state.tokens | {index}, state.facts)
-        self.found.setdefault(index, Region(index, number))
-        return State((*state.stack, index), state.tokens, state.facts)
+    def _token(self, index: int, state: State) -> State:
+        opened = {site for site in state.tokens if self.moves[site] == self.moves[index]}
+        return State(state.stack, state.tokens - opened if opened else state.tokens | {index}, state.facts)
+
+    def _opened(self, index: int) -> int:
+        return index
+
+    def _event_of(self, opened: int) -> int:
+        return self.moves[opened]
 
     def _note(self, indices: range, state: State) -> None:
         for site in {*state.stack, *state.tokens}:

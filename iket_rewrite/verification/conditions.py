@@ -27,6 +27,8 @@ _CONSTANT = re.compile(r"^c\[0x[0-9a-f]+\]\[0x[0-9a-f]+\]$")
 _LOADS_CONSTANT = ("LDC", "ULDC", "LDCU", "MOV", "UMOV")
 #: The results of these depend on their operands and on nothing else.
 _PURE = ("SHF", "USHF", "LOP3", "ULOP3", "IADD3", "UIADD3", "VIADD", "UVIADD", "IMAD", "UIMAD", "LEA", "ULEA", "MOV")
+_CARRIES = ("SEL", "FSEL", "USEL", "LDL")
+_READS = ("LD", "ATOM", "RED", "S2", "CS2", "SHFL", "VOTE", "SYNCS")
 _PURE_COPIES = ("UMOV", "R2UR")
 _NON_ZERO = re.compile(r"^ISETP\.(NE|EQ)(\.[US]32)?\.AND$")
 #: How far a value is followed before it counts as one of its own.
@@ -89,6 +91,29 @@ class Conditions:
         if not {"PT", "!PT"}.issuperset(inputs):
             return None
         return bool(table >> int("".join("1" if part == "PT" else "0" for part in inputs), 2) & 1)
+
+    def carried(self, index: int) -> bool:
+        """Say whether the condition that an instruction tests is one that a variable carries.
+
+        So it is where one of the values that it is computed from has several places of origin, was selected, or was put
+        away in local memory.  What is read from other memory is a value of its own.
+        """
+        test = self.test(index)
+        work = [(test[0], index)] if test else []
+        seen: set[int] = set()
+        while work:
+            definitions, _ = self.flow.reaching(*work.pop())
+            if len(definitions) > 1:
+                return True
+            for found in definitions - seen:
+                seen.add(found)
+                instruction = self.flow.instructions[found]
+                if instruction.opcode.startswith(_CARRIES):
+                    return True
+                if not instruction.opcode.startswith(_READS):
+                    operands = f"{instruction.predicate} {instruction.operands.partition(',')[2]}"
+                    work += [(register, found) for register in set(_REGISTERS.findall(operands))]
+        return False
 
     def from_lane_mask(self, register: str, before: int) -> bool:
         """Follow what a register may hold back to where it comes from; say whether that is the lane mask."""

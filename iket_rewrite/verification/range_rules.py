@@ -39,13 +39,14 @@ class RangeRules:
             return
         kinds = {event.id: event.kind for event in self.declared.events.values()}
         balance = check_balance(flow, records, kinds)
-        if balance.undecided:
-            self.find(
-                "not-decided", f"whether the ranges pair up was not decided: {balance.undecided}", kernel=function.name
-            )
-        for fault in balance.faults:
-            where = place(function, flow.instructions[fault.at])
-            self.find("unbalanced-range", self._imbalance(flow, fault), **where)
+        undecided = balance.undecided
+        if balance.doubtful:
+            undecided = f"{self._imbalance(balance.doubtful[0])}, unless the conditions of its two ends go together"
+        if undecided:
+            self.find("not-decided", f"whether the ranges pair up was not decided: {undecided}", kernel=function.name)
+        for found in balance.faults:
+            where = place(function, flow.instructions[found.fault.at])
+            self.find("unbalanced-range", self._imbalance(found) + self._path(flow, found), **where)
 
     def _undecidable(self, flow: Flow) -> str:
         """Say what keeps the graph from being followed, or nothing."""
@@ -57,7 +58,8 @@ class RangeRules:
             return "a function with events is called"
         return ""
 
-    def _imbalance(self, flow: Flow, fault: Imbalance) -> str:
+    def _imbalance(self, found: Imbalance) -> str:
+        fault = found.fault
         event = self.declared.events.get(fault.event) if fault.event is not None else None
         name = repr(event.name) if event else "a range"
         messages = {
@@ -66,8 +68,11 @@ class RangeRules:
             "token": f"the kernel can end with the token range {name} started and not ended",
             "loop": f"each pass of a loop opens {name} and does not close it",
         }
-        path = ", ".join(f"{flow.instructions[index].address:#x}" for index in fault.path)
-        return messages[fault.kind] + (f"; the path's jumps: {path}" if path else "")
+        return messages[fault.kind]
+
+    def _path(self, flow: Flow, found: Imbalance) -> str:
+        path = ", ".join(f"{flow.instructions[index].address:#x}" for index in found.path)
+        return f"; the path's jumps: {path}" if path else ""
 
     def _check_empty(self, function: Function, flow: Flow, records: tuple[Record, ...]) -> None:
         """Look for ranges whose two ends follow each other in one block with only events between them."""

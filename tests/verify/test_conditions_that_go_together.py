@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranges whose two ends are under conditions that go together: not decided, and never called unbalanced.
+
+Beside each kind stands one that is like it and does not pair up on some path whatever the values are.
+"""
+
+from __future__ import annotations
+
+import pytest
+from toolbox import FIXTURES, nvrtc
+
+import iket_rewrite
+
+ARCHES = ("sm_90a", "sm_100a", "sm_120a")
+PUSH, POP = 'IKET_RANGE_PUSH("r")', "IKET_RANGE_POP()"
+
+#: Pair up by what the values mean.
+GO_TOGETHER = {
+    "first and last turn": f"for (int i = 0; i < n; ++i) {{ if (i == 0) {PUSH}; o[i] += 1; if (i == n - 1) {POP}; }}",
+    "first and last turn, not unrolled": (
+        f"#pragma unroll 1\nfor (int i = 0; i < n; ++i) {{ if (i == 0) {PUSH}; o[i] += 1; if (i == n - 1) {POP}; }}"
+    ),
+    "two turns that parameters name": (
+        "for (int i = 0; i < n; ++i) { if (i == o[0]) " + PUSH + "; o[i + 2] += 1; if (i == o[1]) " + POP + "; }"
+    ),
+    "every eighth turn": (
+        f"for (int i = 0; i < n; ++i) {{ if (i % 8 == 0) {PUSH}; o[i] += 1; if (i % 8 == 7 || i == n - 1) {POP}; }}"
+    ),
+    "a flag": (
+        f"bool on = false; for (int i = 0; i < n; ++i) {{ if (o[i] > 3 && !on) {{ {PUSH}; on = true; }} o[i] *= 2;"
+        f" if (o[i] < 0 && on) {{ {POP}; on = false; }} }} if (on) {POP};"
+    ),
+    "a flag of a loop, read behind it": (
+        f"int on = 0; for (int i = 0; i < n; ++i) if (o[i] > 3 && !on) {{ {PUSH}; on = 1; }} o[n] = 1; if (on) {POP};"
+    ),
+    "a count": (
+        f"int depth = 0; for (int i = 0; i < n; ++i) {{ if (o[i] == 1) {{ {PUSH}; ++depth; }}"
+        f" else if (o[i] == 2 && depth > 0) {{ {POP}; --depth; }} o[i] += i; }}"
+        f" while (depth > 0) {{ {POP}; --depth; }}"
+    ),
+    "the work of a turn ends in the next one": (
+        f"bool on = false; for (int i = blockIdx.x; i < n; i += gridDim.x) {{ if (on) {POP}; {PUSH}; on = true;"
+        f" o[i] += 1; }} if (on) {POP};"
+    ),
+    "a stage that a variable names": (
+        f"int stage = 0; while (o[9] < n) {{ if (stage == 0) {{ {PUSH}; stage = 1; }} else if (stage == 1) {{ ++o[9];"
+        f" stage = o[1] & 1 ? 1 : 2; }} else {{ {POP}; stage = 0; }} }} if (stage != 0) {POP};"
+    ),
+    "a token range of a flag": (
+        'int on = 0; for (int i = 0; i < n; ++i) { if (o[i] == 4 && !on) { IKET_RANGE_START("t"); on = 1; } o[i] += 1;'
+        ' if (on && o[i] == 9) { IKET_RANGE_END("t"); on = 0; } } if (on) IKET_RANGE_END("t");'
+    ),
+}
+
+#: Do not pair up on some path, whatever the values are.
+NEVER = {
+    "a return in a turn": f"for (int i = 0; i < n; ++i) {{ {PUSH}; if (o[i] < 0) return; o[i] += 1; {POP}; }}",
+    "a turn that forgets": f"for (int i = 0; i < n; ++i) {{ {PUSH}; o[i] += 1; if (o[i] != 7) {POP}; }}",
+    "each turn opens": f"for (int i = 0; i < n; ++i) {{ {PUSH}; o[i] += 1; }}",
+    "each turn closes": f"{PUSH}; for (int i = 0; i < n; ++i) {{ o[i] += 1; {POP}; }}",
+    "a return beside a flag": (
+        f"bool on = o[0] > 2; {PUSH}; for (int i = 0; i < n; ++i) {{ if (o[i] == 3) return; o[i] += on; }} {POP};"
+    ),
+    "a search that may find nothing": (
+        f"{PUSH}; for (int i = 0; i < n; ++i) if (o[i] == 7) {{ {POP}; o[0] = i; break; }}"
+    ),
+    "two conditions outside loops": f"const bool a = o[0] > n, b = o[1] > n; if (a) {PUSH}; o[2] = 1; if (b) {POP};",
+    "a range that is opened under a condition": f"if (o[0] > n) {PUSH}; o[2] = 1; {POP};",
+    "a token range left by continue": (
+        'for (int i = 0; i < n; ++i) { IKET_RANGE_START("t"); if (o[i] == 3) return; o[i] += 1; IKET_RANGE_END("t"); }'
+    ),
+}
+
+
+def _rules(body: str, arch: str) -> set[str]:
+    text = f'#include <iket_rewrite/iket.cuh>\nextern "C" __global__ void k(volatile int* o, int n) {{\n{body}\n}}\n'
+    report = iket_rewrite.verify(nvrtc(iket_rewrite.rewrite(text).text, arch))
+    return {finding.rule for finding in report.findings} - {"empty-range"}
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("name", GO_TOGETHER)
+def test_conditions_that_go_together_are_not_called_a_fault(name, arch):
+    assert _rules(GO_TOGETHER[name], arch) <= {"not-decided"}
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("name", NEVER)
+def test_what_never_pairs_up_is_told(name, arch):
+    assert _rules(NEVER[name], arch) == {"unbalanced-range"}
+
+
+@pytest.mark.parametrize("stem", ["flags", "state_machines"])
+def test_the_kernels_of_the_linter_are_not_decided(stem):
+    text = (FIXTURES / "lint" / "clean" / f"{stem}.cu").read_text(encoding="utf-8")
+    report = iket_rewrite.verify(nvrtc(iket_rewrite.rewrite(text).text))
+    assert report.ok
+    (finding,) = [one for one in report.findings if one.rule == "not-decided"]
+    assert finding.message.endswith("unless the conditions of its two ends go together")
