@@ -31,7 +31,7 @@ PARSERS = {
     "iket-trace": lambda given: trace_command.parser().parse_args(given),
 }
 #: Programs of others that a page may name.
-KNOWN = {"nvcc", "cmake", "python", "cd", "ssh"}
+KNOWN = {"cd", "cmake", "compute-sanitizer", "nvcc", "python", "ssh"}
 PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 

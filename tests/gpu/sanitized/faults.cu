@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults between marks, which a checker must find with the marks and without: faults race|bounds
+// Faults between marks, which a checker must find with the marks and without: faults race|overwrite|bounds
 #include <iket_rewrite/iket.cuh>
 
 #include <cstring>
@@ -18,6 +18,17 @@ __global__ void race(int* out)
     out[threadIdx.x] = values[THREADS - 1 - threadIdx.x];
 }
 
+// Two warps write the same places, as two records do, and which of them comes last is chance.
+__global__ void overwrite(int* out)
+{
+    __shared__ int values[THREADS / 2];
+    IKET_RANGE("overwrite");
+    values[threadIdx.x % 32] = static_cast<int>(threadIdx.x);
+    IKET_MARK("overwritten", IKET_U32(threadIdx.x));
+    __syncthreads();
+    out[threadIdx.x] = values[31 - threadIdx.x % 32];
+}
+
 // The last thread writes behind the end.
 __global__ void bounds(int* out, int count)
 {
@@ -31,6 +42,8 @@ int main(int, char** arguments)
     int* out = on_device(std::vector<int>(THREADS, 0));
     if (std::strcmp(arguments[1], "race") == 0) {
         race<<<1, THREADS>>>(out);
+    } else if (std::strcmp(arguments[1], "overwrite") == 0) {
+        overwrite<<<1, THREADS>>>(out);
     } else {
         bounds<<<1, THREADS + 32>>>(out, THREADS);
     }
