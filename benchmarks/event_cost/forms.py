@@ -18,6 +18,8 @@ FORMS = {
     CUTE_DSL: "CUTE_DSL",
     "TileLang's": "TILELANG",
     "elected": "ELECTED",
+    "elected, id first": "EARLY_ID",
+    "elected, id first, copied": "EARLY_ID_COPY",
     "elected, copied": "ELECTED_COPY",
     "lowest lane, copied": "LOWEST_COPY",
     "all lanes": "PLAIN",

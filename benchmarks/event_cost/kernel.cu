@@ -39,10 +39,14 @@ using Payload = unsigned;
 
 #if EXTENDED
 #define STAMP "mov.u32 stamp, %%globaltimer_lo;\nmov.b32 number, %0;\n"
+#define TIMER "mov.u32 stamp, %%globaltimer_lo;\n"
+#define EARLY_ID "lop3.b32 number, 0, %0, 0, 0xcc;\n"
 #define STAMP_STORE(how) "st" how ".shared.v2.b32 [address], {stamp, number};\n"
 #define PAYLOAD_AT "8"
 #else
 #define STAMP "mov.u32 stamp, %%globaltimer_lo;\nor.b32 stamp, stamp, %0;\n"
+#define TIMER STAMP
+#define EARLY_ID
 #define STAMP_STORE(how) "st" how ".shared.b32 [address], stamp;\n"
 #define PAYLOAD_AT "4"
 #endif
@@ -62,6 +66,10 @@ __device__ __forceinline__ void event(Payload payload) {
   EMIT(BEGIN STAMP STAMP_STORE("") PAYLOAD_STORE(".volatile", "%2") END);
 #elif FORM == FORM_ELECTED
   EMIT(BEGIN ELECT STAMP "@first " STAMP_STORE(".volatile") "@first " PAYLOAD_STORE(".volatile", "%2") END);
+#elif FORM == FORM_EARLY_ID
+  EMIT(BEGIN EARLY_ID ELECT TIMER "@first " STAMP_STORE(".volatile") "@first " PAYLOAD_STORE(".volatile", "%2") END);
+#elif FORM == FORM_EARLY_ID_COPY
+  EMIT(BEGIN EARLY_ID ELECT COPY TIMER "@first " STAMP_STORE(".volatile") "@first " PAYLOAD_STORE(".volatile", "copy") END);
 #elif FORM == FORM_ELECTED_COPY
   EMIT(BEGIN ELECT COPY STAMP "@first " STAMP_STORE(".volatile") "@first " PAYLOAD_STORE(".volatile", "copy") END);
 #elif FORM == FORM_LOWEST_COPY

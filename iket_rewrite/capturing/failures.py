@@ -32,6 +32,7 @@ SLUGS = (
     "second-pass-failed",
     "timed-out",
     "run-iket-failed",
+    "records-unreadable",
     "session-failed",
     "output-exists",
     "not-replayable",
@@ -261,6 +262,21 @@ def session_failed(what: str, messages: Sequence[str]) -> CaptureError:
         f"the runtime's session failed: {what}{f': {said(messages)}' if messages else ''}",
         slug="session-failed",
         remedy="iket-profile around the program is the other way; iket-profile --doctor shows what is installed",
+    )
+
+
+def records_unreadable(what: str) -> CaptureError:
+    """The runtime can not read the records that it has made.
+
+    Seen with runtime 4.8.1 on an H200 where a module of ExtendedNativeDump is captured for the first time in a later
+    capture than another one.
+    """
+    return CaptureError(
+        f"the runtime can not read its own records: {what}; it happens where modules with more than 30 events"
+        " (ExtendedNativeDump) are captured for the first time in different captures of one process",
+        slug="records-unreadable",
+        remedy="launch each of those kernels in the first capture, give them one plan (--plan), keep to 30 events with"
+        " method='native', or use iket-profile around the program",
     )
 
 

@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import abi
 from ..errors import CaptureError
 from . import budget, checking, failures, keeping, options
 from .contents import Contents, look_into
@@ -183,6 +184,8 @@ class Capture:
                 return
             if not checking.cuda_is_used():
                 raise failures.no_launch_in_block() from None
+            if error.result == abi.SESSION_INVALID_EVENT_RECORD:
+                raise failures.records_unreadable(str(error)) from None
             raise failures.session_failed(str(error), error.messages) from None
 
     def _judge(self, contents: Contents, messages: Sequence[str], path: Path) -> None:

@@ -21,7 +21,7 @@ from gpu.capture import Captured, Warp, read_launch
 from iket_rewrite.rewriting.plan import EMPTY
 
 PROGRAM = Path(__file__).parent / "captures" / "generated_program.py"
-MODULES, CAPTURES = 20, 4
+MODULES, CAPTURES = 20, 1
 
 
 def launches(folder: Path) -> dict[str, Captured]:

@@ -88,6 +88,17 @@ def test_captures_in_a_row_hold_their_own_launches(run):
     assert (ended.results["was"], ended.results["is"]) == (True, False)
 
 
+def test_modules_with_many_events_that_are_met_together_are_captured_again_and_again(run):
+    assert run("many_events_together").results["markers"] == [80, 40, 40, 80]
+
+
+def test_a_module_with_many_events_that_is_met_later_is_an_error_that_says_so(run):
+    # What runtime 4.8.1 does; a later one may record it.
+    results = run("many_events_in_turn").results
+    assert results["first"] == 40
+    assert results["second"] in ("records-unreadable", "none")
+
+
 def test_a_capture_in_a_capture_is_refused_and_the_first_goes_on(run):
     ended = run("nested")
     assert ended.results["slugs"] == ["already-capturing"] * 2

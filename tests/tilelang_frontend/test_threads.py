@@ -28,11 +28,11 @@ def run(*functions) -> None:
     """Run each in a thread of its own; raise what the first failing one raised."""
     with ThreadPoolExecutor(len(functions)) as pool:
         for future in [pool.submit(function) for function in functions]:
-            future.result(timeout=120)
+            future.result(timeout=600)
 
 
 def test_two_threads_in_sessions_of_different_modes_each_get_their_own():
-    barrier = threading.Barrier(2, timeout=60)
+    barrier = threading.Barrier(2, timeout=300)
     sessions = {}
 
     def work(payloads: bool):
@@ -54,7 +54,7 @@ def test_two_threads_in_sessions_of_different_modes_each_get_their_own():
 
 
 def test_threads_may_use_one_event_in_different_ways():
-    barrier = threading.Barrier(2, timeout=60)
+    barrier = threading.Barrier(2, timeout=300)
 
     def work(dtype: str):
         with iket.session(runtime_payloads=True) as session:
@@ -68,7 +68,7 @@ def test_threads_may_use_one_event_in_different_ways():
 
 
 def test_threads_have_their_own_folder_positions_and_chain(tmp_path):
-    barrier = threading.Barrier(2, timeout=60)
+    barrier = threading.Barrier(2, timeout=300)
 
     def work(name: str, locations: bool):
         with iket.session(output_dir=tmp_path / name, source_locations=locations) as session:
@@ -84,7 +84,7 @@ def test_threads_have_their_own_folder_positions_and_chain(tmp_path):
 
 
 def test_whatever_the_order_in_which_threads_end_the_first_state_comes_back(tmp_path):
-    started, may_end = threading.Barrier(3, timeout=60), [threading.Event(), threading.Event()]
+    started, may_end = threading.Barrier(3, timeout=300), [threading.Event(), threading.Event()]
 
     def work(index: int):
         with iket.session(output_dir=tmp_path / str(index)):

@@ -82,6 +82,46 @@ def in_a_row() -> dict:
     return found | {"failed": Path(kept("failed")).exists(), "is": temporary.exists(), "sum": kernels.result(1)}
 
 
+def many_events(module: int):
+    """Return a launch of a kernel with 40 marks of its own, which take ExtendedNativeDump; the module stays loaded."""
+    from cuda.core import LaunchConfig, Program, ProgramOptions, launch
+    from gpu.captures.launching import begin
+
+    device = begin()
+    marks = "\n".join(f'IKET_MARK("{module}: {number}", IKET_I32({number}));' for number in range(40))
+    text = f'#include <iket_rewrite/iket.cuh>\nextern "C" __global__ void many_{module}() {{\n{marks}\n}}\n'
+    major, minor = device.compute_capability
+    options = ProgramOptions(arch=f"sm_{major}{minor}a", std="c++17", include_path=[iket_rewrite.include_dir()])
+    loaded = Program(iket_rewrite.rewrite(text).text, "c++", options).compile("cubin")
+    stream = device.create_stream()
+
+    def start() -> None:
+        launch(stream, LaunchConfig(grid=(1,), block=(32,)), loaded.get_kernel(f"many_{module}"))
+        stream.sync()
+
+    return start
+
+
+def markers_of(*launches) -> int:
+    """Capture launches; return how many markers were recorded."""
+    with iket_rewrite.capture() as captured:
+        for start in launches:
+            start()
+    return captured.contents.markers
+
+
+def many_events_in_turn() -> dict:
+    """Two modules of ExtendedNativeDump, the second one met in the second capture."""
+    first, second = many_events(1), many_events(2)
+    return {"first": markers_of(first), "second": slug_of(lambda: markers_of(second))}
+
+
+def many_events_together() -> dict:
+    """The same, both met in the first capture, and each again on its own."""
+    first, second = many_events(1), many_events(2)
+    return {"markers": [markers_of(first, second), markers_of(second), markers_of(first), markers_of(second, first)]}
+
+
 def nested() -> dict:
     """A second capture at the same time, here and in another thread; the first one goes on."""
     from gpu.captures.launching import Kernels, begin
