@@ -13,7 +13,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..rewriting.scan import Include
+from ..rewriting.found import Include
 from .reading import Text
 from .search import Search
 

@@ -15,7 +15,8 @@ from ..rewriting.core import check_options, find
 from ..rewriting.event import NOTHING_KEPT, KeptPlan
 from ..rewriting.notice import Notice
 from ..rewriting.parameters import SteadyParameters, macro_words
-from ..rewriting.plan import EMPTY, Decision, Plan, make_plan
+from ..rewriting.plan import EMPTY, Decision, Plan
+from ..rewriting.planning import make_plan
 from ..rewriting.render import copied_lead, forwarding, include_edit, program_definitions, site_edits
 from ..rewriting.scan import holds_metadata
 from ..source import Source, splice

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from ..rewriting.annotation import Annotation
 from ..rewriting.core import find, leaves_first_names
+from ..rewriting.found import Include, Scan
 from ..rewriting.notice import Notice
-from ..rewriting.scan import Include, Scan, defines, find_includes, holds_metadata
+from ..rewriting.scan import defines, find_includes, holds_metadata
 from ..rewriting.wrappers import Wrapped, passed_on, resolve_with, unused, wrappers_of
 from ..source import Source
 from .reached import Reached, Tree

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from ..errors import Place
 from ..rewriting.annotation import Annotation, SiteKind
-from ..rewriting.scan import Call, find_uses
+from ..rewriting.found import Call
+from ..rewriting.scan import find_uses
 from ..rewriting.tokens import without_comments
 from ..rewriting.wrappers import resolve_with, wrappers_of
 from ..source import Source

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..abi import EventKind, PayloadType
 from ..errors import Place
-from .scan import Call
+from .found import Call
 
 
 class SiteKind(enum.Enum):

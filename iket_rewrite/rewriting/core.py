@@ -13,11 +13,13 @@ from ..source import Source, splice
 from . import scopes, targets
 from .annotation import Annotation
 from .dialects import CALLEE_HINT, CALLEES, OWN_CALLEES, SECOND_PREFIX_CALLEES, read_all
+from .found import Scan
 from .notice import Notice
 from .parameters import SteadyParameters
-from .plan import EMPTY, METHODS, Plan, make_plan
+from .plan import EMPTY, Plan
+from .planning import METHODS, make_plan
 from .render import rewrite_edits, strip_edits
-from .scan import Scan, defines, holds_metadata, scan
+from .scan import defines, holds_metadata, scan
 from .wrappers import resolve
 
 #: With this the header leaves its first names to whoever defined them before: calls of those are not ours.

@@ -15,7 +15,7 @@ from .. import abi, names
 from ..errors import AnnotationError
 from ..source import Source
 from .annotation import Annotation, Meaning, NamePiece, Origin, Payload, SiteKind, annotation
-from .scan import Call, Spelling
+from .found import Call, Spelling
 from .token_format import EventToken, TokenError, read_tilelang_token, read_token
 from .tokens import Arguments, arguments, literal_at, skip_blank
 

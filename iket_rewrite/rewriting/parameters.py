@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 
+from .found import Kernel
 from .known_names import PURE
-from .scan import Kernel
 from .tokens import without_comments
 
 _ASSIGNED = re.compile(r"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")

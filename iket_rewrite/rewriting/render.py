@@ -21,9 +21,9 @@ from ..abi import PayloadType
 from ..source import BOM, Edit, Source
 from .annotation import Annotation, Meaning, SiteKind
 from .event import Event
+from .found import Include
 from .metadata import metadata_objects
 from .plan import Decision, PayloadForm, Plan
-from .scan import Include
 
 #: C++ type and PTX register class by which each payload's bits reach the record.
 _OPERANDS = {"f32": ("float", "f"), "f64": ("double", "d")}

@@ -15,174 +15,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from os.path import commonprefix
-from typing import NamedTuple
 
 from .. import abi
 from ..errors import AnnotationError
 from ..source import BOM, Source
-from .tokens import (
-    Arguments,
-    arguments,
-    closing_bracket,
-    line_end,
-    skip_blank,
-    skip_literal,
-    starts_line,
-    without_comments,
-)
+from .directives import CONDITIONALS, INCLUDES, Directives, last_include
+from .found import Call, Include, Kernel, Macro, Scan, Spelling
+from .kernel_heads import KernelHeads
+from .tokens import arguments, line_end, skip_literal, starts_line
 
-#: What may stand between the words of a directive.
-_GAP = r"(?:[ \t\f\v]|/\*[\s\S]*?\*/)*"
-_DIRECTIVE = re.compile(rf"#{_GAP}(\w*)")
-_CONDITIONALS = frozenset(["if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"])
-_DEFINE = re.compile(rf"#{_GAP}define(?![\w$]){_GAP}([A-Za-z_$][\w$]*)(\(([^()]*)\))?")
-#: What stands behind the word of an include; a name that a macro gives is not read.
-_INCLUDED = re.compile(rf"{_GAP}(?:\"([^\"\n]+)\"|<([^>\n]+)>)")
-_INCLUDES = frozenset(["include", "include_next", "import"])
-_MAYBE_INCLUDE = re.compile(rf"#{_GAP}(?:include|import)")
-_IN_DIRECTIVE = re.compile(r"//[^\n]*|/\*(?:[\s\S]*?\*/)?|[\"'\n]")
-_IN_DEAD_BRANCH = re.compile(r"//[^\n]*|/\*(?:[\s\S]*?\*/)?|[\"'#]")
-#: The one condition that needs no preprocessor: a way to comment out.
-_FALSE = frozenset(["0", "false", "(0)", "(false)"])
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 _GLOBAL = "__global__"
 #: Calls on longer lines are read one by one.
 _LONGEST_LINE = 1024
-#: What may stand with parentheses of its own between `__global__` and the kernel's name.
-_SPECIFIERS = frozenset(
-    [
-        "__launch_bounds__",
-        "__cluster_dims__",
-        "__maxnreg__",
-        "__block_size__",
-        "__attribute__",
-        "__declspec",
-        "alignas",
-        "decltype",
-        "noexcept",
-        "__nv_register_params__",
-        "__local_maxnreg__",
-    ]
-)
-#: How most kernels are declared; others are read word by word.
-_PLAIN_KERNEL = re.compile(
-    r"(?:\s|void\b|__launch_bounds__\([\w\s,]*\))*([A-Za-z_$][\w$]*)\s*\(([^()\[\]{}\"'/#]*)\)\s*\{"
-)
-#: What may stand between a function's parameters and its body.
-_BEHIND_PARAMETERS = frozenset(["noexcept", "requires", "try", "__attribute__"])
-_BODY_OR_BRACKET = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|[({;}=#]")
-_ANGLE = re.compile(r"[<>(){};]")
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """A `__global__` function with a body: its name, the span of its parameters, the offset of its `{`."""
-
-    name: str
-    parameters: tuple[int, int]
-    body: int
-
-
-@dataclass(frozen=True, slots=True)
-class Macro:
-    """A `#define`: its name, its parameters (None for an object-like one), and where its line ends."""
-
-    name: str
-    parameters: tuple[str, ...] | None
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Spelling:
-    """What calls of the same letters have in common.  They share one object, which is told by its identity.
-
-    Attributes:
-        callee: the name.
-        arguments: the arguments, in offsets from the start of the call.
-        source: the text that they stand in.
-    """
-
-    callee: str
-    arguments: Arguments
-    source: Source
-
-
-class Include(NamedTuple):
-    """One include of a file.
-
-    Attributes:
-        start: where its directive starts.
-        name: the file's name as it is spelled; empty where a macro holds it.
-        angled: it stands in angle brackets.
-        next: it is an `#include_next`.
-    """
-
-    start: int
-    name: str
-    angled: bool
-    next: bool
-
-
-class Call(NamedTuple):
-    """One call of a name that was looked for.
-
-    Attributes:
-        start: where its name starts.
-        spelling: what it shares with calls of the same letters.
-        kernel: the kernel that encloses it, where that is known.
-        macro: the `#define` in whose body it stands, or None.
-        blocks: offsets of the `{` that are open around it, outermost first.
-    """
-
-    start: int
-    spelling: Spelling
-    kernel: Kernel | None
-    macro: Macro | None
-    blocks: tuple[int, ...]
-
-    @property
-    def callee(self) -> str:
-        """Return its name."""
-        return self.spelling.callee
-
-    @property
-    def source(self) -> Source:
-        """Return the text that it stands in, which its offsets count in."""
-        return self.spelling.source
-
-    @property
-    def end(self) -> int:
-        """Return the offset behind its closing parenthesis."""
-        return self.start + self.spelling.arguments.end
-
-    @property
-    def arguments(self) -> Arguments:
-        """Return its arguments."""
-        return self.spelling.arguments.moved(self.start)
-
-
-@dataclass(slots=True)
-class Scan:
-    """What one pass found.
-
-    Attributes:
-        calls: the calls, in the order of the text.
-        uncalled: spans of names without parentheses, where such are allowed.
-        kernel_ends: by the offset of a kernel's `{`, the offset of its `}`.
-        named: the names that stand in code, called or not.
-        macros: the names of all macros that the text defines.
-        includes: the includes, in the order of the text.
-    """
-
-    calls: list[Call] = field(default_factory=list)
-    uncalled: list[tuple[int, int]] = field(default_factory=list)
-    kernel_ends: dict[int, int] = field(default_factory=dict)
-    named: set[str] = field(default_factory=set)
-    macros: set[str] = field(default_factory=set)
-    includes: list[Include] = field(default_factory=list)
 
 
 def scan(source: Source, callees: Collection[str], *, strict: bool = True) -> Scan:
@@ -210,7 +56,7 @@ def find_uses(source: Source, macros: Collection[str]) -> Scan:
 
 def find_includes(source: Source) -> list[Include]:
     """Return every include in code, in the order of the text: not one in a comment, a literal or an `#if 0`."""
-    end = max((match.end() for match in _MAYBE_INCLUDE.finditer(source.logical)), default=None)
+    end = last_include(source.logical)
     if end is None:
         return []
     # Includes stand at the beginning of a file, mostly: what is behind the last of them is not read.
@@ -226,10 +72,6 @@ def holds_metadata(source: Source) -> bool:
     """Say whether IKET's metadata arrays stand in the code: somebody has instrumented it before."""
     symbol = abi.META_SYMBOL
     return source.holds(symbol) and symbol in _Scanner(source, [symbol], strict=False).run().named
-
-
-def _split(parameters: str) -> tuple[str, ...]:
-    return tuple(filter(None, map(str.strip, without_comments(parameters).split(","))))
 
 
 def _places(text: str, letter: str) -> list[int]:
@@ -263,6 +105,7 @@ class _Scanner:
         self.source = source
         self.strict = strict
         self.text = source.logical if end is None else source.logical[:end]
+        self.directives, self.heads = Directives(source, self.text), KernelHeads(source, self.text)
         self.callees = frozenset(callees)
         self.names = _identifiers(self.text, self.callees)
         #: The names that are still ahead, the next one last, behind one that is never reached.
@@ -319,7 +162,9 @@ class _Scanner:
     def _enter(self, at: int) -> None:
         """Enter the kernel whose body opens at `at`, if one does."""
         if self.declared is not None:
-            self._kernel(self.declared)
+            kernel = self.heads.kernel(self.declared)
+            if kernel is not None:
+                self.bodies[kernel.body] = kernel
             self.declared = None
         if at in self.bodies:
             self.kernels.append(self.bodies.pop(at))
@@ -364,66 +209,20 @@ class _Scanner:
         """Handle a `#`; return where to go on."""
         if at < self.macro_end or not starts_line(self.text, at, self.lead):
             return at + 1  # an operator in a macro's body, or no directive
-        end = self._directive_end(at)
-        word = _DIRECTIVE.match(self.text, at, end)
-        name = word.group(1) if word else ""
-        if name == "define" and (define := _DEFINE.match(self.text, at, end)) is not None:
-            names = define.group(3)
-            parameters = None if names is None else _split(names)
-            self.macro, self.macro_end = Macro(define.group(1), parameters, at, end), end
-            self.result.macros.add(define.group(1))
-            end = define.end()
-        elif word and name in _INCLUDES:
-            self._include(at, word.end(), name)
-        elif word and name in _CONDITIONALS:
+        end = self.directives.end(at)
+        name, behind = self.directives.word(at, end)
+        if name == "define" and (define := self.directives.define(at, end)) is not None:
+            self.macro, self.macro_end = define[0], end
+            self.result.macros.add(define[0].name)
+            end = define[1]
+        elif name in INCLUDES:
+            self.result.includes.append(self.directives.include(at, behind, name))
+        elif name in CONDITIONALS:
             self._branch(name)
-            if name == "if" and without_comments(self.text[word.end() : end]).strip() in _FALSE:
-                end = self._dead_branch(end)
+            if name == "if" and self.directives.is_false(behind, end):
+                end = self.directives.dead_branch_end(end)
         self._mention(end)
         return end
-
-    def _include(self, at: int, behind: int, word: str) -> None:
-        found = _INCLUDED.match(self.text, behind)
-        quoted, angled = found.groups() if found is not None else ("", None)
-        name = quoted if angled is None else angled
-        self.result.includes.append(Include(at, name, angled is not None, word == "include_next"))
-
-    def _directive_end(self, at: int) -> int:
-        """Return the offset of the newline that ends the directive at `at`: not one in a comment or raw string."""
-        position, end = at, line_end(self.text, at)
-        line = self.text[at:end]
-        if "/" not in line and '"' not in line and "'" not in line:
-            return end
-        while (match := _IN_DIRECTIVE.search(self.text, position)) is not None:
-            if match.group() == "\n":
-                return match.start()
-            if match.group() == "/*":
-                break
-            position = skip_literal(self.source, match.start()) if match.group() in "\"'" else match.end()
-        return len(self.text)
-
-    def _dead_branch(self, at: int) -> int:
-        """Return the offset of the directive that ends the branch of an `#if 0` whose line ends at `at`."""
-        text, position, depth, lead = self.text, at, 0, -1
-        while (match := _IN_DEAD_BRANCH.search(text, position)) is not None:
-            start, position = match.span()
-            if text[start] in "\"'":
-                position = skip_literal(self.source, start)
-            elif match.group() == "/*":
-                break
-            elif text[start] == "/":
-                lead = position if starts_line(text, start, lead) else lead
-            elif starts_line(text, start, lead):
-                word = _DIRECTIVE.match(text, start)
-                name = word.group(1) if word else ""
-                position = self._directive_end(start)
-                if name in ("if", "ifdef", "ifndef"):
-                    depth += 1
-                elif name in _CONDITIONALS and depth == 0:
-                    return start
-                elif name == "endif":
-                    depth -= 1
-        return len(text)
 
     def _branch(self, word: str) -> None:
         """Open blocks are those at the `#if` again in each of its other branches."""
@@ -434,64 +233,6 @@ class _Scanner:
                 self.branches.pop()
         elif self.branches:
             self.open[:], self.kernels[:] = self.branches[-1]
-
-    def _kernel(self, at: int) -> None:
-        """Note the body of the kernel whose `__global__` ends at `at`, where one follows."""
-        text, position, name = self.text, at, ""
-        plain = _PLAIN_KERNEL.match(text, at)
-        if plain is not None and plain.group(1) not in _SPECIFIERS:
-            self.bodies[plain.end() - 1] = Kernel(plain.group(1), plain.span(2), plain.end() - 1)
-            return
-        while (position := skip_blank(text, position)) < len(text) and text[position] not in ";{}=#":
-            word = _IDENTIFIER.match(text, position)
-            if word is not None:
-                name, position = word.group(), word.end()
-            elif text[position] == "<":
-                position = self._angle_end(position)
-            elif text[position] != "(":
-                position += 1
-            elif (closed := closing_bracket(self.source, position)) is None:
-                return
-            elif name in _SPECIFIERS or self._is_specifier(closed):
-                position = closed
-            else:
-                body = self._body(closed)
-                if name and body is not None:
-                    self.bodies[body] = Kernel(name, (position + 1, closed - 1), body)
-                return
-
-    def _is_specifier(self, closed: int) -> bool:
-        """Say whether the brackets that end at `closed` belong to a macro before the kernel's name."""
-        word = _IDENTIFIER.match(self.text, skip_blank(self.text, closed))
-        return word is not None and word.group() not in _BEHIND_PARAMETERS
-
-    def _body(self, closed: int) -> int | None:
-        """Return the offset of the `{` of a function whose parameters end at `closed`, or None where it has none."""
-        position: int | None = skip_blank(self.text, closed)
-        if self.text.startswith("(", position):
-            return None  # a macro has made the name
-        while position is not None and (match := _BODY_OR_BRACKET.search(self.text, position)) is not None:
-            char, position = self.text[match.start()], match.end()
-            if char == "(":
-                position = closing_bracket(self.source, match.start())
-            elif char != "/":
-                return match.start() if char == "{" else None
-        return None
-
-    def _angle_end(self, at: int) -> int:
-        """Return the offset behind the template arguments that open at `at`."""
-        depth, position = 0, at
-        while (match := _ANGLE.search(self.text, position)) is not None:
-            char, position = match.group(), match.end()
-            if char == "(":
-                position = closing_bracket(self.source, match.start()) or len(self.text)
-            elif char in "<>":
-                depth += 1 if char == "<" else -1
-                if not depth:
-                    return position
-            else:
-                return match.start()
-        return len(self.text)
 
     def _call(self, start: int) -> int:
         text, macro = self.text, self.macro if start < self.macro_end else None

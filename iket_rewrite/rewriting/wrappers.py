@@ -17,8 +17,9 @@ from ..errors import AnnotationError
 from ..source import Source
 from .annotation import Annotation, NamePiece
 from .dialects import checked_name, name_pieces
+from .found import Call, Scan
 from .notice import Notice
-from .scan import Call, Scan, find_uses
+from .scan import find_uses
 from .tokens import skip_blank, skip_literal, utf8
 
 Wrapped = dict[str, list[Annotation]]
