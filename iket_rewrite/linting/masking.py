@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..rewriting.known_names import CALLED_SPECIFIERS
 from ..rewriting.tokens import closing_bracket, line_end, skip_blank, skip_literal, starts_line
 from ..source import Source
 
@@ -22,20 +23,7 @@ _BARE = (
     r"|__forceinline__|__noinline__|__inline__|__restrict__|__restrict|__volatile__|__extension__"
 )
 #: Words with parentheses of their own.
-_CALLED = (
-    "__align__",
-    "__launch_bounds__",
-    "__cluster_dims__",
-    "__maxnreg__",
-    "__block_size__",
-    "__attribute__",
-    "__declspec",
-    "alignas",
-    "__nv_pure__",
-    "_Pragma",
-    "__local_maxnreg__",
-    "__nv_register_params__",
-)
+_CALLED = (*CALLED_SPECIFIERS, "__align__", "__nv_pure__", "_Pragma")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?!\w|\()([^\n]*)$", re.MULTILINE)
 _ASM = ("asm", "__asm__", "__asm")
 _NOT_CODE = r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|[\"'#]|\[\[[^\[\]\n]*\]\]"

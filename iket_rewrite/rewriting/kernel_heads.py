@@ -7,25 +7,12 @@ import re
 
 from ..source import Source
 from .found import Kernel
+from .known_names import CALLED_SPECIFIERS
 from .tokens import closing_bracket, skip_blank
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 #: What may stand with parentheses of its own between `__global__` and the kernel's name.
-_SPECIFIERS = frozenset(
-    [
-        "__launch_bounds__",
-        "__cluster_dims__",
-        "__maxnreg__",
-        "__block_size__",
-        "__attribute__",
-        "__declspec",
-        "alignas",
-        "decltype",
-        "noexcept",
-        "__nv_register_params__",
-        "__local_maxnreg__",
-    ]
-)
+_SPECIFIERS = frozenset([*CALLED_SPECIFIERS, "decltype", "noexcept"])
 #: How most kernels are declared; others are read word by word.
 _PLAIN_KERNEL = re.compile(
     r"(?:\s|void\b|__launch_bounds__\([\w\s,]*\))*([A-Za-z_$][\w$]*)\s*\(([^()\[\]{}\"'/#]*)\)\s*\{"

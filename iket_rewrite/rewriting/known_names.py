@@ -164,3 +164,15 @@ PURE = (
     )
     | TYPES
 )
+#: Specifiers of a function that have parentheses of their own.
+CALLED_SPECIFIERS = (
+    "__launch_bounds__",
+    "__cluster_dims__",
+    "__maxnreg__",
+    "__block_size__",
+    "__attribute__",
+    "__declspec",
+    "alignas",
+    "__nv_register_params__",
+    "__local_maxnreg__",
+)
