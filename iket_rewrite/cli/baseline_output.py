@@ -38,8 +38,10 @@ def print_comparison(found: Comparison, *, quiet: bool) -> None:
                 style = "yellow" if one.severity == "warning" else "cyan"
                 say(console, clean(f"{kernel.name}: {one.severity} [{one.what}]: {one.message}"), style)
     if not quiet:
+        if not any(kernel.after and kernel.after.event_instructions for kernel in found.kernels):
+            say(console, clean(f"{found.instrumented}: note: no kernel that was compared holds an event"), "cyan")
         count = sum(one.severity == "warning" for kernel in found.kernels for one in kernel.differences)
-        verdict = "ok" if found.ok else f"not the same: {count} warnings"
+        verdict = "ok" if found.ok else f"not the same: {count} warning{'s' * (count != 1)}"
         kernels = "1 kernel" if len(found.kernels) == 1 else f"{len(found.kernels)} kernels"
         text = f"{found.instrumented}: {verdict}: {kernels} compared with {found.plain}"
         say(console, clean(text), "green" if found.ok else "bold red")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -22,7 +22,7 @@ from .differences import differences
 from .disassembly import show
 from .event_code import event_instructions
 from .flow import Flow
-from .kernel_names import matched
+from .kernel_names import Key, matched, without_hash
 from .memory_order import compare_orders
 from .range_contents import range_contents
 from .records import find_records
@@ -61,8 +61,8 @@ def compare_binaries(plain: Binary | None, instrumented: Binary, *, kernel: str 
         OptionError: a file can not be read.
     """
     result = Comparison(None if plain is None else _name(plain), _name(instrumented))
-    before = {} if plain is None else _kernels(plain, kernel)
     after = _kernels(instrumented, kernel)
+    before = {} if plain is None else _kernels(plain, kernel, after)
     pairs = matched(before, after)
     lost = [(key, None) for key in before if key not in set(pairs.values())]
     for old_key, new_key in (*((pairs.get(key), key) for key in after), *lost):
@@ -77,7 +77,9 @@ def compare_binaries(plain: Binary | None, instrumented: Binary, *, kernel: str 
         if old is not None and new is not None:
             one.orders = compare_orders(old.code, new.code)
         if plain is not None:
-            one.differences = differences(one)
+            other = after if new is None else before
+            known = {key[0] for key in other if without_hash((arch, key[1])) == without_hash((arch, name))}
+            one.differences = differences(one, sorted(known))
         result.kernels.append(one)
     result.tools["nvdisasm"] = version_of("nvdisasm")
     return result
@@ -87,14 +89,22 @@ def _name(binary: Binary) -> str:
     return "<bytes>" if isinstance(binary, bytes) else os.fspath(binary)
 
 
-def _kernels(binary: Binary, pattern: str | None) -> dict[tuple[int, str], _Kernel]:
-    """Return the kernels of a file, and device functions with events, by architecture and mangled name."""
+def _kernels(binary: Binary, pattern: str | None, wanted: Iterable[Key] = ()) -> dict[Key, _Kernel]:
+    """Return the kernels of a file, by architecture and mangled name, and of its device functions those with events.
+
+    Device functions that are `wanted` are those of the build without marks that hold events in the other one.
+    """
+    asked = {without_hash(key) for key in wanted}
     matches: Callable[[str], bool] = (lambda name: fnmatchcase(name, pattern)) if pattern else (lambda name: True)
-    found: dict[tuple[int, str], _Kernel] = {}
+    found: dict[Key, _Kernel] = {}
     with _told(_name(binary)), _images(binary) as images:
         for image in images:
             cubin = read_cubin(image.data)
-            chosen = [one for one in cubin.functions if (one.entry or one.triggers) and matches(one.name)]
+            chosen = [
+                one
+                for one in cubin.functions
+                if (one.entry or one.triggers or without_hash((cubin.arch, one.name)) in asked) and matches(one.name)
+            ]
             for name, kernel in _read(image, cubin, chosen):
                 # The same kernel twice, as two units of one library can hold it: the first is what a linker keeps.
                 found.setdefault((cubin.arch, name), kernel)

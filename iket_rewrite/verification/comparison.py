@@ -98,7 +98,8 @@ class Difference:
     """One thing in which two builds of a kernel differ.
 
     Attributes:
-        what: "registers", "spills", "shared memory", "barriers", "instructions", "memory order" or "kernel".
+        what: "registers", "spills", "shared memory", "barriers", "instructions", "memory order", "kernel", or "marks"
+            where the plain build holds events.
         severity: "warning" where the marks change what is measured, else "note".
         message: how.
     """

@@ -3,17 +3,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .comparison import Build, Difference, KernelComparison
 from .memory_order import Order
 
 
-def differences(kernel: KernelComparison) -> list[Difference]:
-    """Return the differences between the two builds of a kernel."""
+def differences(kernel: KernelComparison, elsewhere: Sequence[int] = ()) -> list[Difference]:
+    """Return the differences between the two builds of a kernel.
+
+    Args:
+        kernel: the builds, as far as they are there.
+        elsewhere: the architectures for which the file that lacks the kernel has it.
+    """
     before, after = kernel.before, kernel.after
     if before is None or after is None:
         which = "plain" if before is None else "instrumented"
-        return [Difference("kernel", "warning", f"the {which} binary has no kernel of this name")]
-    return [*_resources(before, after), *_orders(kernel.orders)]
+        message = f"the {which} binary has no kernel of this name"
+        if elsewhere:
+            message += f" for sm_{kernel.arch}, but for {', '.join(f'sm_{arch}' for arch in elsewhere)}"
+        return [Difference("kernel", "warning", message)]
+    return [*_marks(before), *_resources(before, after), *_orders(kernel.orders)]
+
+
+def _marks(before: Build) -> list[Difference]:
+    """Return that the plain build is none: two files changed places, or one was built with its marks."""
+    if not before.event_instructions:
+        return []
+    message = "events are in the plain binary: it was built with marks, or the two files changed places"
+    return [Difference("marks", "warning", message)]
 
 
 def _orders(orders: tuple[Order, ...]) -> list[Difference]:

@@ -7,9 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-#: nvcc names an anonymous namespace after a hash and the file, and with -rdc puts the same before what is static.  The
-#: number is the length of what follows.
-_HASHED = re.compile(r"(\d+)(?=_GLOBAL__N__)|__nv_static_(\d+)_")
+#: nvcc names an anonymous namespace after a hash and the file, and with -rdc puts the same before what is static: a
+#: kernel, or a device function.  The number is the length of what follows.
+_HASHED = re.compile(r"(\d+)(?=_GLOBAL__N__|_INTERNAL_)|__nv_static_(\d+)_")
 
 #: Architecture number and mangled name.
 Key = tuple[int, str]
@@ -24,21 +24,22 @@ def matched(before: Iterable[Key], after: Iterable[Key]) -> dict[Key, Key]:
     found = {key: key for key in new if key in set(old)}
     rest_old = [key for key in old if key not in found]
     rest_new = [key for key in new if key not in found]
-    often = [Counter(map(_without_hash, rest)) for rest in (rest_old, rest_new)]
-    by_name = {_without_hash(key): key for key in rest_old}
+    often = [Counter(map(without_hash, rest)) for rest in (rest_old, rest_new)]
+    by_name = {without_hash(key): key for key in rest_old}
     for key in rest_new:
-        name = _without_hash(key)
+        name = without_hash(key)
         if often[0][name] == often[1][name] == 1:
             found[key] = by_name[name]
     return found
 
 
-def _without_hash(key: Key) -> Key:
+def without_hash(key: Key) -> Key:
+    """Return a kernel's name with the hashes of the build left out."""
     arch, name = key
     parts: list[str] = []
     at = 0
-    for match in _HASHED.finditer(name):
-        if match.start() >= at:
-            parts += [name[at : match.start()], "hashed"]
-            at = min(len(name), match.end() + int(match.group(1) or match.group(2)))
+    # Behind what is left out the search begins anew: a hash can end in digits that would be read as part of a number.
+    while match := _HASHED.search(name, at):
+        parts += [name[at : match.start()], "hashed"]
+        at = min(len(name), match.end() + int(match.group(1) or match.group(2)))
     return arch, "".join([*parts, name[at:]])

@@ -81,6 +81,8 @@ def compare_orders(before: Sequence[Instruction], after: Sequence[Instruction]) 
         pair = [[one for one in code if classify(one) in classes] for code in (before, after)]
         known_by, name = _naming(*pair)
         old, new = ([name(one) for one in operations] for operations in pair)
+        if known_by == "line":
+            _shorten(old, new)
         changes = tuple(_changes(old, new))
         loads_only = bool(changes) and _between_stores(old) == _between_stores(new)
         found.append(Order(space, len(old), len(new), known_by, changes, loads_only))
@@ -96,6 +98,21 @@ def _naming(before: list[Instruction], after: list[Instruction]) -> tuple[str, C
     if Counter(map(_with_offset, before)) == Counter(map(_with_offset, after)):
         return "offset", _with_offset
     return "opcode", lambda one: one.opcode
+
+
+def _shorten(old: list[str], new: list[str]) -> None:
+    """Leave out where code was inlined for those operations of which ptxas wrote it down in one build only."""
+    often = Counter(old), Counter(new)
+    whole: dict[str, set[str]] = {}
+    for name in {*old, *new}:
+        whole.setdefault(name.split(" < ", 1)[0], set()).add(name)
+    short = {
+        start
+        for start, names in whole.items()
+        if start in names and any(often[0][one] != often[1][one] for one in names)
+    }
+    for names in (old, new):
+        names[:] = [start if (start := name.split(" < ", 1)[0]) in short else name for name in names]
 
 
 def _files(operations: list[Instruction]) -> Iterator[str]:

@@ -15,6 +15,8 @@ from verify.baselines import HEAD, fixture_pair, marked, only, pipeline_pair, pl
 import iket_rewrite
 from iket_rewrite.errors import CubinError, OptionError
 from iket_rewrite.verification.kernel_names import matched
+from iket_rewrite.verification.memory_order import compare_orders
+from iket_rewrite.verification.sass import Instruction
 
 #: wgmma and TMA; cp.async; shared memory; shuffles.
 NAMES = ["gemm_sm_90a", "gemm_sm_80", "tiled_gemm", "block_reduce"]
@@ -217,6 +219,59 @@ def test_a_hash_in_a_name_parts_no_kernels(tmp_path, options):
     comparison = iket_rewrite.compare_binaries(without, marks)
     assert [one.before is None or one.after is None for one in comparison.kernels] == [False, False]
     assert [change for one in comparison.kernels for change in one.differences if change.severity == "warning"] == []
+
+
+HELPED = """
+#include <iket_rewrite/iket.cuh>
+namespace { __device__ __noinline__ float hidden(float x) { IKET_RANGE("hidden"); return x * x + 1; } }
+__device__ __noinline__ float helper(float x) { IKET_RANGE("helper"); return hidden(x) * x; }
+extern "C" __global__ void calls(float* a) { a[threadIdx.x] = helper(a[threadIdx.x]); }
+"""
+
+
+@needs_nvcc
+def test_a_device_function_with_events_is_compared_with_the_one_without(tmp_path):
+    """Only kernels were looked for in the build without marks, so that every such function seemed to be new."""
+    texts = {"kernel": HELPED, "kernel.iket": iket_rewrite.rewrite(HELPED, path="kernel.cu").text}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.cu").write_text(text, encoding="utf-8")
+        done = nvcc(tmp_path / f"{name}.cu", tmp_path / f"{name}.cubin", "-cubin", "-arch=sm_90a", "-rdc=true")
+        assert done.returncode == 0, done.stderr
+    comparison = iket_rewrite.compare_binaries(*(tmp_path / f"{name}.cubin" for name in texts))
+    helpers = [one for one in comparison.kernels if "help" in one.name or "hidden" in one.name]
+    assert "_Z6helperf" in [one.name for one in helpers]
+    assert all(one.before and one.after and one.after.event_instructions for one in helpers)
+    assert [one for kernel in comparison.kernels for one in kernel.differences if one.what == "kernel"] == []
+
+
+def test_a_baseline_with_marks_is_told():
+    """Swapped files, or the instrumented one named twice."""
+    without, marks = fixture_pair("block_reduce")
+    for pair in ((marks, without), (marks, marks)):
+        comparison = iket_rewrite.compare_binaries(*pair)
+        assert found(only(comparison))["marks"] == "warning"
+        assert not comparison.ok
+
+
+def test_another_architecture_is_told_as_one():
+    source = HEAD + '(int* out) { IKET_MARK("a"); *out = 1; }\n'
+    comparison = iket_rewrite.compare_binaries(plain(source), marked(source, "sm_100a"))
+    assert sorted(one.message for kernel in comparison.kernels for one in kernel.differences) == [
+        "the instrumented binary has no kernel of this name for sm_90, but for sm_100",
+        "the plain binary has no kernel of this name for sm_100, but for sm_90",
+    ]
+
+
+def test_where_code_was_inlined_may_be_told_by_one_build_only():
+    """ptxas 13.0 left it out of the build without marks (examples/cuda/gemm, sm_100a, -lineinfo)."""
+    named = [Instruction(at, "", "STS", "[R1], R2", "a.cu", 39, (("a.cu", 7),)) for at in (0, 16)]
+    bare = [Instruction(at, "", "STS", "[R1], R2", "a.cu", 7) for at in (0, 16)]
+    for pair in ((bare, named), (named, bare), ([bare[0], named[1]], named)):
+        assert all(order.same for order in compare_orders(*pair))
+    other = Instruction(16, "", "STS", "[R1], R2", "a.cu", 50, (("a.cu", 7),))
+    shared = {order.space: order for order in compare_orders([named[0], other], [other, named[0]])}["shared"]
+    assert [change.kind for change in shared.changes] == ["moved"]
+    assert not {order.space: order for order in compare_orders(bare, named[:1])}["shared"].same
 
 
 def test_two_kernels_that_only_a_hash_parts_are_not_taken_for_each_other():

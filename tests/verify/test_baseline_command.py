@@ -55,6 +55,17 @@ def test_a_difference_that_matters_is_exit_code_1(files):
     assert done.stdout == "kernel: warning [shared memory]: 5120 bytes before, 9216 bytes after\n"
 
 
+def test_a_build_whose_marks_are_off_is_told(files):
+    done = run("--baseline", files[0], files[0])
+    assert done.returncode == 0
+    assert f"{files[0]}: note: no kernel that was compared holds an event\n" in done.stdout
+    assert "holds an event" not in run("--baseline", *files[:2]).stdout
+
+
+def test_one_warning_is_one(files):
+    assert ": not the same: 1 warning: 1 kernel" in run("--baseline", files[0], files[2]).stdout
+
+
 def test_json_is_the_librarys_comparison(files):
     done = run("--baseline", files[0], files[2], "--json")
     values = json.loads(done.stdout)
