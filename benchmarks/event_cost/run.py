@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections import defaultdict
@@ -171,6 +172,20 @@ def verdict(results: Results) -> list[str]:
     return lines
 
 
+def driver_release() -> str:
+    """Return the release of NVIDIA's driver."""
+    asked = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def nvrtc_release() -> str:
+    """Return the release of the compiler: its assembler decides how an event looks."""
+    from cuda.bindings import nvrtc
+
+    _, major, minor = nvrtc.nvrtcVersion()
+    return f"{major}.{minor}"
+
+
 def main() -> int:
     """Measure everything; print the page, and write it where asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -190,7 +205,8 @@ def main() -> int:
         measure_captured(machine, case, kernels, results)
     versions = {name: metadata.version(name) for name in ("iket-rewrite", "cuda-core", "nvidia-cutlass-dsl-libs-base")}
     lines = ["# What an event costs", "", "Made by `benchmarks/event_cost/run.py`; its README says what is measured."]
-    lines += ["", f"* GPU: {machine.device.name}", f"* Python: {platform.python_version()}"]
+    lines += ["", f"* GPU: {machine.device.name}, driver {driver_release()}", f"* NVRTC: {nvrtc_release()}"]
+    lines += [f"* system: {platform.system()} {platform.machine()}", f"* Python: {platform.python_version()}"]
     lines += [f"* {name}: {version}" for name, version in versions.items()]
     lines += [
         f"* launches of each: {LAUNCHES}",
