@@ -52,6 +52,9 @@ class Source:
         self.text = data.decode("utf-8", "surrogateescape") if isinstance(data, bytes) else data
         self.named = path is not None
         self.path = path if path is not None else "<source>"
+        #: Where character literals end that something follows without a blank, as far as they were met: a number that a
+        #: digit separator divides does not reach back over one.  Logical offsets.
+        self.literal_ends: set[int] = set()
 
     def encode(self, text: str) -> str | bytes:
         """Return `text` in the type of the input."""

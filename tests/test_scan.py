@@ -224,6 +224,8 @@ def test_a_macro_ends_with_its_line():
         ("MARK(a, [&]{ MARK(b); })", 14, "MARK stands inside the call of MARK"),
         ("MARK(a, (b]", 11, "unbalanced brackets in the call of MARK"),
         ("MARK(a,\n#if X\nb)", 1, "a preprocessor directive stands inside the call of MARK"),
+        ("MARK(a,\n/* c */ #if X\nb)", 9, "a preprocessor directive stands inside the call of MARK"),
+        ("MARK(a,\n/**//*\n*/ #if X\nb)", 4, "a preprocessor directive stands inside the call of MARK"),
         ("MARK(a, /* b", 9, "the comment is not closed"),
         ("#define M MARK(a /* b\n*/)", 18, "a comment in a macro's annotation goes on behind its line"),
     ],

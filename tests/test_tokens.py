@@ -49,6 +49,23 @@ def test_a_digit_separator_is_skipped_alone(text):
     assert skip_literal(Source(text), at) == at + 1
 
 
+@pytest.mark.parametrize("text", ["'0'c'x' b", "_1'0'c'x' b", "'1''0'c'x' b"])
+def test_a_digit_in_a_literal_begins_no_number(text):
+    at = text.rindex("'", 0, text.rindex("'"))
+    assert text[skip_literal(Source(text), at) :] == " b"
+
+
+def test_what_a_literal_holds_begins_no_number():
+    source = Source("'* 0x1'F'c' b")
+    end = skip_literal(source, 0)
+    assert source.text[end:] == "F'c' b"
+    assert source.text[skip_literal(source, end + 1) :] == " b"
+
+
+def test_a_number_behind_a_word_and_a_dot_has_separators():
+    assert skip_literal(Source("x.0x1'F"), 5) == 6
+
+
 @pytest.mark.parametrize("text", ["u8'x' b", "L'x' b", "x1'x' b", "return'x' b", "1'\"' b"])
 def test_a_quote_behind_a_word_opens_a_character(text):
     assert text[skip_literal(Source(text), text.index("'")) :] == " b"

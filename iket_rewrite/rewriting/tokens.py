@@ -25,7 +25,9 @@ _CHARACTER = re.compile(r"'(?:[^'\\\n]|\\.)*'")
 #: Not behind a quote, where it would be the suffix of a literal.
 _RAW_PREFIX = re.compile(r"(?:^|[^\w$\"'])(?:u8|[uUL])?R$")
 _RAW_DELIMITER = re.compile(r'"([^()\\\s]{0,16})\(')
-_NUMBER_BEFORE = re.compile(r"(?:^|[^\w$.])\.?\d[\w.']*$")
+#: What can stand without a blank before a digit separator, and its tokens: numbers, words and character literals.
+_RUN_BEFORE = re.compile(r"[\w$.']+$")
+_IN_RUN = re.compile(r"(\.?\d(?:'?[\w$.])*)|[\w$]+|'[^']*'|.")
 _HORIZONTAL = " \t\f\v\r"
 _BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*[\s\S]*?\*/)*")
 #: A search is fast where its pattern begins with a set of letters, and slow where with a choice.
@@ -49,9 +51,11 @@ def literal_end(source: Source, at: int) -> int | None:
     text = source.logical
     if text[at] == "'":
         between = at and text[at - 1].isalnum() and text[at + 1 : at + 2].isalnum()
-        if between and _NUMBER_BEFORE.search(text[max(0, at - 64) : at]):
+        if between and _divides_number(source, at):
             return at + 1
         found = _CHARACTER.match(text, at)
+        if found and _RUN_BEFORE.match(text[found.end() : found.end() + 1]):
+            source.literal_ends.add(found.end())
         return found.end() if found else None
     if at and text[at - 1] == "R" and _RAW_PREFIX.search(text[max(0, at - 4) : at]):
         delimiter = _RAW_DELIMITER.match(text, at)
@@ -61,6 +65,18 @@ def literal_end(source: Source, at: int) -> int | None:
             return source.to_logical(end + len(closing) - 1) + 1 if end >= 0 else len(text)
     found = _STRING.match(text, at)
     return found.end() if found else None
+
+
+def _divides_number(source: Source, at: int) -> bool:
+    """Say whether a number reaches up to `at`; a digit may also be a word's (`x1`) or a literal's (`'1'`)."""
+    first = max(0, at - 64)
+    if source.literal_ends:
+        first = next((end for end in range(at, first, -1) if end in source.literal_ends), first)
+    run = _RUN_BEFORE.search(source.logical[first:at])
+    number = False
+    for token in _IN_RUN.finditer(run.group() if run else ""):
+        number = token.group(1) is not None
+    return number
 
 
 def line_end(text: str, at: int) -> int:
@@ -122,6 +138,7 @@ def arguments(source: Source, callee: tuple[int, int], limit: int, *, directive:
     opened: list[tuple[str, int]] = [("(", start)]
     begin, position, raw = start + 1, start + 1, []
     comments: dict[int, int] = {}
+    lead = -1  # the end of a comment before which its line holds nothing but blanks: a directive can follow it
     while opened:
         match = _IN_CALL.search(text, position, limit)
         if match is None:
@@ -135,6 +152,7 @@ def arguments(source: Source, callee: tuple[int, int], limit: int, *, directive:
             continue  # a division
         if char == "/":
             _check_comment(source, match.group(), match.start(), directive)
+            lead = position if starts_line(text, match.start(), lead) else lead
             comments[match.start() + len(match.group().rstrip())] = match.start()
         elif char in "\"'":
             end = literal_end(source, match.start())
@@ -146,7 +164,7 @@ def arguments(source: Source, callee: tuple[int, int], limit: int, *, directive:
                 )
             position = end
         elif char == "#":
-            if not directive and starts_line(text, match.start()):
+            if not directive and starts_line(text, match.start(), lead):
                 raise AnnotationError(
                     f"a preprocessor directive stands inside the call of {name}",
                     source.place(match.start()),

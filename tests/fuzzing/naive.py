@@ -87,7 +87,14 @@ class _Reader:
         start = at
         while start and start not in self.ends and (self.is_word(start - 1) or self.text[start - 1] in ".'"):
             start -= 1
-        return self.text[start + (self.text[start] == ".")].isdigit()
+        number = False
+        while start < at:
+            number = self.text[start + (self.text[start] == ".")].isdigit()
+            word = self.is_word(start)
+            start += 1
+            while start < at and ((self.is_word(start) and (number or word)) or (number and self.text[start] in ".'")):
+                start += 1
+        return number
 
     def quote_end(self, at: int) -> int | None:
         """Return the end of the literal whose quote stands here; None where it has no partner on its line."""
