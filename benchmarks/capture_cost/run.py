@@ -164,7 +164,9 @@ def report(folder: Path, rounds: int) -> str:
     driver = ask_driver()
     made_by = "Made by `benchmarks/capture_cost/run.py`; its README says what is measured."
     lines = ["# The cost of a capture", "", made_by, ""]
-    lines += [f"* GPU: {', '.join(map(str, driver.devices))}", f"* Python: {platform.python_version()}"]
+    asked = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
+    release = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    lines += [f"* GPU: {', '.join(map(str, driver.devices))}, driver {release}", f"* Python: {platform.python_version()}"]
     lines += [f"* runtime: {find_runtime().version}", f"* rounds: {rounds}"]
     for name in ("iket-rewrite", "torch", "tilelang", "apache-tvm-tirx", "cuda-core"):
         try:

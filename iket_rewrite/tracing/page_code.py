@@ -73,11 +73,14 @@ def code_tables(kernel: KernelSummary, found: KernelComparison) -> list[Table]:
 
 def code_findings(found: KernelComparison) -> list[tuple[str, str]]:
     """Return severity and message of what one should know of a kernel's machine code."""
-    said = [
-        (one.severity, f"The marks changed the machine code, {one.what}: {one.message}.")
-        for one in found.differences
-        if one.severity == "warning"
-    ]
+    said = []
+    if found.after is not None and not found.after.event_instructions:
+        said.append(("warning", "This kernel holds no event in the binary: another build was captured."))
+    for one in found.differences:
+        if one.severity == "warning":
+            unfit = one.what in ("kernel", "marks")
+            begin = "The baseline does not fit" if unfit else f"The marks changed the machine code, {one.what}"
+            said.append((one.severity, f"{begin}: {one.message}."))
     if found.undecided:
         said.append(("note", f"What its ranges hold is incomplete: {found.undecided}."))
     return said

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -141,6 +142,23 @@ def test_a_binary_of_another_program_is_an_error(tmp_path):
     other = iket_rewrite.compare_binaries(None, nvrtc('extern "C" __global__ void other(int* a) { *a = 1; }'))
     with pytest.raises(OptionError, match=r"holds no kernel of the trace \(main_kernel\)"):
         page_data(iket_rewrite.load_trace(real(GEMM)), code=other)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "binary", "said"),
+    [
+        (None, 0, "This kernel holds no event in the binary: another build was captured."),
+        (1, 0, "This kernel holds no event in the binary: another build was captured."),
+        (1, 1, "The baseline does not fit: events are in the plain binary"),
+        (0, 1, ""),
+    ],
+)
+def test_a_build_that_is_another_one_is_told(binaries, baseline, binary, said):
+    code = iket_rewrite.compare_binaries(None if baseline is None else binaries[baseline], binaries[binary])
+    data, _ = page_data(iket_rewrite.load_trace(real(GEMM)), code=code)
+    found = json.dumps(data["findings"])
+    assert said in found
+    assert said or not ("another build" in found or "does not fit" in found)
 
 
 def test_wrong_usage_writes_no_page(binaries, tmp_path):
