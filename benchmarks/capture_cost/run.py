@@ -166,7 +166,10 @@ def report(folder: Path, rounds: int) -> str:
     lines = ["# The cost of a capture", "", made_by, ""]
     asked = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
     release = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    lines += [f"* GPU: {', '.join(map(str, driver.devices))}, driver {release}", f"* Python: {platform.python_version()}"]
+    lines += [
+        f"* GPU: {', '.join(map(str, driver.devices))}, driver {release}",
+        f"* Python: {platform.python_version()}",
+    ]
     lines += [f"* runtime: {find_runtime().version}", f"* rounds: {rounds}"]
     for name in ("iket-rewrite", "torch", "tilelang", "apache-tvm-tirx", "cuda-core"):
         try:
