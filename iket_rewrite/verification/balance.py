@@ -8,9 +8,12 @@ one choice of ways makes it:
 
 * on the way chosen no path comes right, and
 * every path that arrives at the choice has the same ranges open there, so nothing that happened before can bear on it.
-  Where no variable carries the condition that is tested, it suffices that this holds of the paths which can still come
-  right and on which the same is known of conditions, or that no loop is concerned: neither is the choice in one, nor
-  are the ranges opened or closed in one.
+  Where no variable carries the condition that is tested, and no other condition tests what it tests, it suffices that
+  this holds of the paths which can still come right and on which the same is known of conditions, or that no loop is
+  concerned: neither is the choice in one, nor are the ranges opened or closed in one.
+
+The choice is none where the wrong way is what comparisons leave of a value that may have no others: the way past all
+cases of a `switch` over `x % 3`.  A loop that is followed no further may come right where enough is closed behind it.
 
 Other faults depend on conditions that may go together; like a graph that can not be followed (an indirect jump, a call
 of a function with events, too many states) they make the answer "not decided".
@@ -18,14 +21,14 @@ of a function with events, too many states) they make the answer "not decided".
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..abi import EventKind
-from .conditions import Conditions
 from .flow import Flow
-from .paths import Fault, Follower, Node, Open, Paths
+from .paths import Fault, Follower, Node, Open, Paths, Way
 from .records import Record, moves_of
+from .spans import ENDS
 
 #: How many jumps of a path are told, the latest ones.
 _JUMPS_TOLD = 12
@@ -70,16 +73,17 @@ def check_balance(flow: Flow, records: tuple[Record, ...], kinds: dict[int, Even
     moves = moves_of(records, kinds)
     if not moves:
         return Balance()
-    paths = Follower(flow, moves, kinds).run()
-    return Balance(undecided=paths.undecided) if paths.undecided else _Judge(flow, moves, paths).judge()
+    follower = Follower(flow, moves, kinds)
+    paths = follower.run()
+    return Balance(undecided=paths.undecided) if paths.undecided else _Judge(follower, paths).judge()
 
 
 class _Judge:
     """Tells the faults that are certain from those that depend on conditions."""
 
-    def __init__(self, flow: Flow, moves: Container[int], paths: Paths) -> None:
-        self.flow, self.moves, self.paths = flow, moves, paths
-        self.conditions = Conditions(flow)
+    def __init__(self, follower: Follower, paths: Paths) -> None:
+        self.follower, self.paths = follower, paths
+        self.flow, self.moves, self.conditions = follower.flow, follower.moves, follower.names
         self.loops: dict[int, bool] = {}
         self.since_choice: dict[Node, Node] = {}
 
@@ -96,12 +100,12 @@ class _Judge:
         )
 
     def _safe(self) -> set[Node]:
-        """Return the nodes from which some path comes to its end without a fault."""
+        """Return the nodes from which some path comes to its end without a fault, or may where it is not followed."""
         before: dict[Node, list[Node]] = {}
         safe = set()
         for node, ways in self.paths.ways.items():
             for way in ways:
-                if way.faults:
+                if way.faults and not way.unfinished:
                     continue
                 if way.to is None:
                     safe.add(node)
@@ -127,7 +131,9 @@ class _Judge:
         choices = [
             (at, state)
             for at, state in self.safe
-            if self._goes_wrong((at, state)) and self._free(at, opened[at], known[at, state.facts])
+            if self._goes_wrong((at, state))
+            and not self._left_over((at, state))
+            and self._free(at, opened[at], known[at, state.facts])
         ]
         choices = sorted(choices, key=_place) if first in self.safe else [first]
         seen = {first}
@@ -135,7 +141,8 @@ class _Judge:
         while work:
             node = work.pop()
             for way in self.paths.ways[node]:
-                yield from ((fault, node) for fault in way.faults)
+                if not way.unfinished:
+                    yield from ((fault, node) for fault in way.faults)
                 # Beyond the first fault of a path there is nothing that this choice alone made.
                 if way.to is not None and not way.faults and way.to not in self.safe and way.to not in seen:
                     seen.add(way.to)
@@ -144,7 +151,40 @@ class _Judge:
 
     def _goes_wrong(self, node: Node) -> bool:
         """Say whether no path comes right on some way from a node."""
-        return any(way.faults or (way.to is not None and way.to not in self.safe) for way in self.paths.ways[node])
+        return any(self._wrong(way) for way in self.paths.ways[node])
+
+    def _wrong(self, way: Way) -> bool:
+        return (bool(way.faults) and not way.unfinished) or (way.to is not None and way.to not in self.safe)
+
+    def _left_over(self, node: Node) -> bool:
+        """Say whether the wrong way is what comparisons of one value with constants leave, and may be no value at all.
+
+        So is the way past `x == 0`, `x == 1` and `x == 2` where x is a rest of a division by 3, or the index of a warp.
+        """
+        at, state = node
+        index = self._choosing(at)
+        condition, acts_at = self.follower.conditions.get(index, (-1, True))
+        if condition not in self.follower.spans or self.conditions.any_value(self.follower.spans[condition][0]):
+            return False
+        told = [fact for fact in state.facts if self._alike(fact[0], condition)]
+        if not told:
+            return False
+        targets = self.flow.targets(index)[0]
+        for way in self.paths.ways[node]:
+            if not self._wrong(way):
+                continue
+            if targets:
+                acts = way.to is not None and way.to[0] in targets
+            else:
+                acts = way.to is None or way.to[1].open != state.open
+            left = self.follower.left(state, condition, acts is acts_at)
+            if not any(high in ENDS for _, high in left):
+                return False
+        return True
+
+    def _alike(self, fact: int, condition: int) -> bool:
+        spans = self.follower.spans
+        return fact in spans and condition in spans and spans[fact][0] == spans[condition][0]
 
     def _free(self, at: int, opened: set[Open], known: set[Open]) -> bool:
         """Say whether the choice at an instruction has nothing to do with what is open there.
@@ -156,7 +196,7 @@ class _Judge:
         """
         if len(opened) == 1:
             return True
-        if self.conditions.carried(self._choosing(at)):
+        if self.conditions.carried(self._choosing(at)) or self._related(self._choosing(at)):
             return False
         if len(known) == 1:
             return True
@@ -167,6 +207,42 @@ class _Judge:
         """Return the instruction at which the ways part: the next event or exit, or the block's last."""
         last = self.flow.blocks[self.flow.block_of(at)].end - 1
         return next((index for index in range(at, last) if index in self.moves), last)
+
+    def _related(self, index: int) -> bool:
+        """Say whether a condition may go together with another one that was tested before: they share what they test.
+
+        A value that is read from memory, and that no other condition is computed from, makes a condition its own.
+        """
+        sources, others = self.conditions.sources(index), self._tested_before(index)
+        reads = {one for one in sources if isinstance(one, tuple)}
+        return bool(sources & others) and not reads - others
+
+    def _tested_before(self, index: int) -> frozenset[object]:
+        """Return what other conditions are computed from that are tested on a way to an instruction."""
+        numbered = self.follower.conditions
+        number = numbered.get(index, (-1, True))[0]
+        # What comparisons with constants tell of one another is known; those in front of a switch's jump are its own.
+        apart = {one for one, (other, _) in numbered.items() if self._alike(other, number)}
+        if self.flow.instructions[index].opcode.startswith(("BRX", "JMX")):
+            apart |= {one for one, (other, _) in numbered.items() if other in self.follower.spans}
+            apart |= {self.flow.blocks[one].end - 1 for one in self.flow.blocks[self.flow.block_of(index)].predecessors}
+        tests = [one for one in {*self.moves, *self.flow.jumps()} - apart - {index} if self._tests(one)]
+        before, work = set(), [self.flow.block_of(index)]
+        while work:
+            for block in self.flow.blocks[work.pop()].predecessors:
+                if block not in before:
+                    before.add(block)
+                    work.append(block)
+        near = self.flow.block_of(index)
+        found: set[object] = set()
+        for one in tests:
+            block = self.flow.block_of(one)
+            if block in before or (block == near and one < index):
+                found |= self.conditions.sources(one)
+        return frozenset(found)
+
+    def _tests(self, index: int) -> bool:
+        return bool(self.flow.instructions[index].predicate) or bool(self.flow.targets(index)[0])
 
     def _moved_in_loops(self) -> set[int]:
         """Return the ranges that are opened or closed in a loop."""

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 
 from .flow import Flow, split_operands
 from .sass import Instruction
-
-Condition = tuple[object, ...]
+from .spans import Condition
 
 _PREDICATE = re.compile(r"(!?)(U?P\d+)$")
 _SOURCE = re.compile(r"!?(U?[RP]\d+)$")
@@ -30,6 +29,9 @@ _PURE = ("SHF", "USHF", "LOP3", "ULOP3", "IADD3", "UIADD3", "VIADD", "UVIADD", "
 _CARRIES = ("SEL", "FSEL", "USEL", "LDL")
 _READS = ("LD", "ATOM", "RED", "S2", "CS2", "SHFL", "VOTE", "SYNCS")
 _PURE_COPIES = ("UMOV", "R2UR")
+#: What reads memory; LDC and its like read what never changes.
+_LOADS = re.compile(r"^(LD(?!C|CU)|ATOM|SYNCS|RED)")
+_NEVER_CHANGES = re.compile(r"c\[0x[0-9a-f]+\]\[[^\]]+\]|SR_\w+(?:\.\w+)?")
 _NON_ZERO = re.compile(r"^ISETP\.(NE|EQ)(\.[US]32)?\.AND$")
 #: How far a value is followed before it counts as one of its own.
 _DEPTH = 6
@@ -46,6 +48,7 @@ class Conditions:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
+        self._sources: dict[int, frozenset[object]] = {}
 
     def test(self, index: int) -> tuple[str, bool] | None:
         """Return the predicate that an instruction tests and the value at which it acts."""
@@ -113,6 +116,44 @@ class Conditions:
                 if not instruction.opcode.startswith(_READS):
                     operands = f"{instruction.predicate} {instruction.operands.partition(',')[2]}"
                     work += [(register, found) for register in set(_REGISTERS.findall(operands))]
+        return False
+
+    def sources(self, index: int) -> frozenset[object]:
+        """Return what the condition that an instruction tests is computed from, wherever it was computed.
+
+        Returns:
+            Special registers and constants by their names, and ("read", address) for what is read from memory, by where
+            the address comes from: what is read once more from one place may be the same value.
+        """
+        if index not in self._sources:
+            found: set[object] = set()
+            instruction = self.flow.instructions[index]
+            seen: set[tuple[str, int]] = set()
+            work = [(register, index) for register in _registers(f"{instruction.predicate} {instruction.operands}")]
+            while work:
+                register, before = work.pop()
+                for definition in self.flow.reaching(register, before)[0]:
+                    if (register, definition) in seen:
+                        continue
+                    seen.add((register, definition))
+                    one = self.flow.instructions[definition]
+                    read = f"{one.predicate} {one.operands.partition(',')[2]}"
+                    if _LOADS.match(one.opcode):
+                        addresses = [part for part in split_operands(one.operands) if "[" in part]
+                        found.add(("read", *(self._origin(part, definition, 0) for part in addresses)))
+                    else:
+                        found.update(_NEVER_CHANGES.findall(read))
+                        work += [(name, definition) for name in _registers(read)]
+            self._sources[index] = frozenset(found)
+        return self._sources[index]
+
+    def any_value(self, value: object) -> bool:
+        """Say whether what is compared is read from memory, or a kernel's parameter: nothing is known of its values."""
+        match value:
+            case ("_", (("results", (int(index),), False),)):
+                return re.match(r"^LD[GSL]?(\.\w+)*$", self.flow.instructions[index].opcode) is not None
+            case (str(text), ()) | ("_", (("fixed", str(text)),)):
+                return _CONSTANT.match(text) is not None
         return False
 
     def from_lane_mask(self, register: str, before: int) -> bool:
@@ -194,6 +235,11 @@ class Conditions:
             named = _ordered(parts[1], "U32" in parts, left, right)
             if named is not None:
                 return named
+        if parts[0] == "LOP3" and operands[0] == register and operands[-1] == "!PT" and not instruction.predicate:
+            # The predicate says whether the result beside it is another value than 0.
+            value = self._fixed(instruction, operands[1], index, 0)
+            if value is not None:
+                return ("equal", ("_", (value,)), ("literal", 0)), False
         position = operands.index(register) if register in operands else 0
         sources = tuple(self._origin(operand, index, 0) for operand in operands[1:])
         return (instruction.opcode, instruction.predicate, position, sources), True
@@ -223,6 +269,8 @@ class Conditions:
         """Name a value that is the same wherever it is computed; None where it is none."""
         operands = list(split_operands(instruction.operands))
         stem = instruction.opcode.split(".", 1)[0]
+        if stem in ("LOP3", "ULOP3") and _PREDICATE.match(operands[0]) and operands[-1] in ("!PT", "!UPT"):
+            operands = operands[1:]
         if instruction.predicate or len(operands) < 2 or operands[0] != register:
             return None
         if stem in ("S2R", "S2UR") and _FIXED_REGISTER.match(operands[1]):
@@ -235,6 +283,10 @@ class Conditions:
         if any(True for source in sources for _ in definitions_in(source)):
             return None
         return sources[0] if stem in _PURE_COPIES else ("fixed", _without_unit(instruction.opcode), sources)
+
+
+def _registers(operands: str) -> set[str]:
+    return set(_REGISTERS.findall(operands))
 
 
 def definitions_key(definitions: set[int]) -> tuple[int, ...]:

@@ -19,8 +19,10 @@ from dataclasses import dataclass, field
 
 from .. import abi
 from ..abi import EventKind
-from .conditions import Condition, Conditions, definitions_in
+from .closing import Closing
+from .conditions import Conditions, definitions_in
 from .flow import Flow
+from .spans import EVERY, Condition, Span, both, opposite, span_of
 
 #: More open ranges, or different states at one point, than any sensible kernel has.
 _DEEPEST = 64
@@ -76,10 +78,12 @@ class Way:
     Attributes:
         to: where it leads; None where the path ends.
         faults: what is wrong on it.
+        unfinished: whether it is followed no further and could come right yet.
     """
 
     to: Node | None
     faults: tuple[Fault, ...] = ()
+    unfinished: bool = False
 
 
 @dataclass(slots=True)
@@ -116,12 +120,16 @@ class Follower:
         self.names = Conditions(flow)
         self.forgets: dict[int, list[int]] = {}
         self.learns: dict[int, tuple[int, bool]] = {}
+        #: Of conditions that compare one value with constants: that value, and where the condition holds.
+        self.spans: dict[int, tuple[object, Span]] = {}
         self.conditions = self._conditions()
         self.leader_cache: dict[int, bool] = {}
         exits = {index for index, one in enumerate(flow.instructions) if one.opcode.split(".", 1)[0] == "EXIT"}
         #: Where something happens to a state between the ends of blocks.
         self.stops = sorted({*self.moves, *self.forgets, *exits})
         self.exits = exits
+        self.needed = self._needed()
+        self.closing = Closing(flow, moves, kinds)
 
     def run(self) -> Paths:
         """Follow every path."""
@@ -182,7 +190,7 @@ class Follower:
                 continue
             after, fault = self._move(index, split)
             if fault is not None and fault.kind == "loop":
-                yield Way(None, (fault,))
+                yield Way(None, (fault,), self.closing.behind(index) >= len(after.stack))
                 continue
             for way in self._after(index, after):
                 yield Way(way.to, (*((fault,) if fault else ()), *way.faults))
@@ -246,12 +254,15 @@ class Follower:
                 yield from (self._into(successor, split) for successor in (targets if holds else others))
 
     def _into(self, number: int, state: State) -> Way:
+        needed = self.needed[number]
+        if any(fact[0] not in needed for fact in state.facts):
+            state = State(state.stack, state.tokens, frozenset(fact for fact in state.facts if fact[0] in needed))
         return Way((self.flow.blocks[number].start, state))
 
     # --- Conditions -----------------------------------------------------------------------------------------
 
     def _conditions(self) -> dict[int, tuple[int, bool]]:
-        """Number the conditions that are tested at more than one place.
+        """Number the conditions that are tested at more than one place, and those that tell of one another.
 
         Returns:
             By the testing instruction, the condition and the value of it at which the instruction acts.
@@ -263,7 +274,15 @@ class Follower:
                 # What has no name of its own is still the same until its predicate is written again.
                 found[index] = self.names.named(index) or (("held", test[0]), test[1])
         often = Counter(condition for condition, _ in found.values())
-        numbers = {condition: number for number, condition in enumerate(often) if often[condition] > 1}
+        spans = {condition: span_of(condition) for condition in often}
+        compared = Counter(span[0] for span in spans.values() if span is not None)
+        numbers: dict[Condition, int] = {}
+        for number, condition in enumerate(often):
+            span = spans[condition]
+            if often[condition] > 1 or (span is not None and compared[span[0]] > 1):
+                numbers[condition] = number
+                if span is not None:
+                    self.spans[number] = span
         held: dict[Condition, Sequence[int]] = {
             ("held", test[0]): self.flow.definitions(test[0]) for test in map(self.names.test, found) if test
         }
@@ -293,8 +312,45 @@ class Follower:
             return
         condition, acts_at = named
         for value in (True, False):
-            if (condition, not value) not in state.facts:
+            if (condition, not value) not in state.facts and self.left(state, condition, value):
                 yield value is acts_at, State(state.stack, state.tokens, state.facts | {(condition, value)})
+
+    def left(self, state: State, condition: int, value: bool) -> Span:
+        """Return what a compared value can be where a condition on it has a value, beside what else is known of it."""
+        if condition not in self.spans:
+            return EVERY
+        tested, left = self.spans[condition][0], EVERY
+        for number, holds in (*state.facts, (condition, value)):
+            if number in self.spans and self.spans[number][0] == tested:
+                span = self.spans[number][1]
+                left = both(left, span if holds else opposite(span))
+        return left
+
+    def _needed(self) -> list[frozenset[int]]:
+        """Return the conditions that are of use from each block on: they, or others on the same value, are tested."""
+        alike: dict[object, set[int]] = {}
+        for number, (tested, _) in self.spans.items():
+            alike.setdefault(tested, set()).add(number)
+        uses = {
+            index: alike[self.spans[number][0]] if number in self.spans else {number}
+            for index, (number, _) in self.conditions.items()
+        }
+        events = sorted({*uses, *self.forgets}, reverse=True)
+        of_block: list[list[int]] = [[] for _ in self.flow.blocks]
+        for index in events:
+            of_block[self.flow.block_of(index)].append(index)
+        needed: list[frozenset[int]] = [frozenset() for _ in self.flow.blocks]
+        work = list(range(len(self.flow.blocks)))
+        while work:
+            number = work.pop()
+            live = {one for successor in self.flow.blocks[number].successors for one in needed[successor]}
+            for index in of_block[number]:
+                live |= uses.get(index, set())
+                live.difference_update(self.forgets.get(index, ()))
+            if live != needed[number]:
+                needed[number] = frozenset(live)
+                work += self.flow.blocks[number].predecessors
+        return needed
 
     def _rewritten(self, state: State, index: int) -> State:
         """Forget what an instruction's result changes; learn the constant that it sets a predicate to."""

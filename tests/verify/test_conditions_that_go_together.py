@@ -46,10 +46,59 @@ GO_TOGETHER = {
         f"int stage = 0; while (o[9] < n) {{ if (stage == 0) {{ {PUSH}; stage = 1; }} else if (stage == 1) {{ ++o[9];"
         f" stage = o[1] & 1 ? 1 : 2; }} else {{ {POP}; stage = 0; }} }} if (stage != 0) {POP};"
     ),
+    "bits of one value": (f"if (n & 1) {PUSH}; o[0] += 1; if ((n & 3) == 2) return; o[1] += 1; if (n & 1) {POP};"),
+    "two parts of one condition": (
+        f"const bool a = o[0] > n, b = o[1] > n; if (a && b) {PUSH}; o[2] = 1; if (!a) return; o[3] = 1; if (b) {POP};"
+    ),
+    "a float that is read once": (
+        f"const float x = ((volatile float*)o)[0]; if (x > 5) {PUSH}; o[1] = 1; if (x < 3) return; o[2] = 1;"
+        f" if (x > 5) {POP};"
+    ),
+    "a value that is read again": f"if (o[5] > 3) {PUSH}; o[1] += 1; __syncthreads(); if (o[5] > 3) {POP};",
+    "a flag in shared memory": (
+        "__shared__ volatile int f; if (threadIdx.x == 0) f = o[0]; __syncthreads();"
+        f" if (f) {PUSH}; o[1] += 1; __syncthreads(); if (f) {POP};"
+    ),
+    "as many closed as a loop opened": (
+        f"#pragma unroll 1\nfor (int i = 0; i < 6; ++i) {{ {PUSH}; o[i] += 1; }}\n" + f"{POP}; o[9] += 1; " * 6
+    ),
+    "a range in the turns beside another": (
+        f"{PUSH}; if (o[31] == 1) {{ bool on = false; for (int i = 0; i < n; ++i) {{ if (on) {POP}; {PUSH}; on = true;"
+        f" o[i] += 1; }} if (on) {POP}; }} {POP};"
+    ),
+    "every rest of a division": (
+        f"{PUSH}; switch ((unsigned)o[0] % 5) {{ case 0: o[1] += 1; {POP}; break; case 1: o[2] *= 3; {POP}; break;"
+        f" case 2: o[3] = 1; {POP}; break; case 3: o[5] = o[6] = 4; {POP}; break;"
+        f" case 4: o[8] = 4; o[6] = 5; {POP}; break; }}"
+    ),
     "a token range of a flag": (
         'int on = 0; for (int i = 0; i < n; ++i) { if (o[i] == 4 && !on) { IKET_RANGE_START("t"); on = 1; } o[i] += 1;'
         ' if (on && o[i] == 9) { IKET_RANGE_END("t"); on = 0; } } if (on) IKET_RANGE_END("t");'
     ),
+}
+
+#: Pair up by what comparisons of one value with constants tell of one another: no finding.
+TELL_OF_ONE_ANOTHER = {
+    "warps": (
+        f"if (threadIdx.x / 32 == 0) {PUSH}; o[0] += 1; if (threadIdx.x / 32 == 3) return; o[1] += 1;"
+        f" if (threadIdx.x / 32 == 0) {POP};"
+    ),
+    "threads": f"if (threadIdx.x < 64) {PUSH}; o[0] += 1; if (threadIdx.x == 99) return; if (threadIdx.x < 64) {POP};",
+    "a chain of warps": (
+        f'const int w = threadIdx.x / 32; if (w == 0) {PUSH}; else if (w == 1) IKET_RANGE_PUSH("s"); o[1] += 1;'
+        f" if (w == 2) return; o[3] += 1; if (w <= 1) {POP};"
+    ),
+    "a parameter": f"if (n > 5) {PUSH}; o[0] += 1; if (n < 3) return; o[1] += 1; if (n > 5) {POP};",
+    "a value that is read once": (
+        f"const int x = o[0]; if (x > 5) {PUSH}; o[1] += 1; if (x < -3) return; o[2] += 1; if (x > 5) {POP};"
+    ),
+    "a warp that leaves from a loop": (
+        f"const int w = __shfl_sync(~0u, threadIdx.x / 32, 0); if (w == 0) {PUSH};"
+        " for (int i = 0; i < n; ++i) { if (w == 1) { o[i] += 3; if (o[i + 1] == 4) return; } else o[i] *= 2; }"
+        f" if (w == 0) {POP};"
+    ),
+    "twelve warps": "const int w = threadIdx.x / 32;"
+    + "".join(f"if (w == {i}) {PUSH}; o[{i}] += 1; if (w == {i}) {POP}; __syncthreads();" for i in range(12)),
 }
 
 #: Do not pair up on some path, whatever the values are.
@@ -66,6 +115,12 @@ NEVER = {
     ),
     "two conditions outside loops": f"const bool a = o[0] > n, b = o[1] > n; if (a) {PUSH}; o[2] = 1; if (b) {POP};",
     "a range that is opened under a condition": f"if (o[0] > n) {PUSH}; o[2] = 1; {POP};",
+    "a return of any warp": (
+        f"if (threadIdx.x / 32 == 0) {PUSH}; o[0] += 1; if (o[9] == 3) return; if (threadIdx.x / 32 == 0) {POP};"
+    ),
+    "what no case names": (
+        f"{PUSH}; switch (o[0]) {{ case 0: o[1] = 1; {POP}; break; case 1: o[2] = 2; {POP}; break; }}"
+    ),
     "a token range left by continue": (
         'for (int i = 0; i < n; ++i) { IKET_RANGE_START("t"); if (o[i] == 3) return; o[i] += 1; IKET_RANGE_END("t"); }'
     ),
@@ -82,6 +137,12 @@ def _rules(body: str, arch: str) -> set[str]:
 @pytest.mark.parametrize("name", GO_TOGETHER)
 def test_conditions_that_go_together_are_not_called_a_fault(name, arch):
     assert _rules(GO_TOGETHER[name], arch) <= {"not-decided"}
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("name", TELL_OF_ONE_ANOTHER)
+def test_comparisons_of_one_value_tell_of_one_another(name, arch):
+    assert _rules(TELL_OF_ONE_ANOTHER[name], arch) == set()
 
 
 @pytest.mark.parametrize("arch", ARCHES)
