@@ -169,7 +169,7 @@ def test_ranges_that_do_not_pair_up_are_warned_of_with_their_line(tilelangs_comp
             # The generated source has one condition twice; the value has changed in between.
             if A[tx] > 0:
                 iket.range_push("unpaired")
-            A[tx] = A[tx] - T.float32(1)
+            A[tx] = A[127 - tx]
             if A[tx] > 0:
                 iket.range_pop("unpaired")
 
