@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .flow import Flow, split_operands
+from .flow import Flow
+from .operands import split_operands
 from .sass import Instruction
 from .spans import Condition
 
@@ -31,6 +32,8 @@ _READS = ("LD", "ATOM", "RED", "S2", "CS2", "SHFL", "VOTE", "SYNCS")
 _PURE_COPIES = ("UMOV", "R2UR")
 #: What reads memory; LDC and its like read what never changes.
 _LOADS = re.compile(r"^(LD(?!C|CU)|ATOM|SYNCS|RED)")
+#: What computes a predicate from its operands alone.
+_COMPARES = re.compile(r"^(U?ISETP|FSETP|DSETP|HSETP2|U?LOP3|U?PLOP3)\b")
 _NEVER_CHANGES = re.compile(r"c\[0x[0-9a-f]+\]\[[^\]]+\]|SR_\w+(?:\.\w+)?")
 _NON_ZERO = re.compile(r"^ISETP\.(NE|EQ)(\.[US]32)?\.AND$")
 #: How far a value is followed before it counts as one of its own.
@@ -62,38 +65,86 @@ class Conditions:
     def named(self, index: int) -> tuple[Condition, bool] | None:
         """Return the condition that an instruction tests and the value of it at which it acts."""
         test = self.test(index)
-        if test is None:
-            return None
-        found = self._named(test[0], index, 0)
-        return (found[0], found[1] is test[1]) if found else None
+        return self._name(test[0], index, test[1]) if test else None
 
-    def _named(self, register: str, before: int, depth: int) -> tuple[Condition, bool] | None:
-        """Name what a predicate holds; the flag says whether it is the named condition or its opposite."""
-        definitions, entry = self.flow.reaching(register, before)
-        if entry or depth > _DEPTH or len(definitions) > _MOST_DEFINITIONS:
-            return None
-        names: set[tuple[Condition, bool] | None] = set()
-        for index in definitions:
-            kept = self._kept(register, index)
-            if kept is None:
-                names.add(self._comparison(register, index))
-            else:
-                found = self._named(kept[0], kept[2], depth + 1)
-                names.add((found[0], found[1] is kept[1]) if found else None)
+    def act_together(self, first: int, second: int) -> bool:
+        """Say whether a predicated instruction acts wherever another one further down does.
+
+        So it is where both test one condition, kept or computed anew, and nothing between them writes what it is
+        computed from.
+        """
+        name = self.named(first)
+        if name is None or name != self.named(second):
+            return False
+        tests = [(index, *test) for index in (first, second) if (test := self.test(index))]
+        computed = {one[1] for index, register, value in tests for one in self._computations(register, index, value)}
+        anew = len(computed) > 1
+        if anew and not all(_COMPARES.match(self.flow.instructions[definition].opcode) for definition in computed):
+            return False
+        return not any(first < definition < second for definition in definitions_in(name))
+
+    def _name(self, register: str, before: int, value: bool) -> tuple[Condition, bool] | None:
+        """Name what a predicate holds before an instruction; the flag is the condition's value where it has `value`."""
+        names = set()
+        for computed, index, result in self._computations(register, before, value):
+            condition, holds = self._comparison(computed, index)
+            names.add((condition, holds is result))
         # A loop computes the same before it and again in it.
         return names.pop() if len(names) == 1 else None
 
+    def _computations(self, register: str, before: int, value: bool) -> frozenset[tuple[str, int, bool]]:
+        """Find what computes the value of a predicate, also where it was kept in registers since then.
+
+        Returns:
+            The predicate that was computed, the instruction, and its result at which the predicate has `value` before
+            the instruction `before`; nothing where one is unknown.
+        """
+        work = [(register, before, value)]
+        found: set[tuple[str, int, bool]] = set()
+        seen: set[tuple[str, int, bool]] = set()
+        while work:
+            register, before, value = work.pop()
+            definitions, entry = self.flow.reaching(register, before)
+            if entry or len(definitions) > _MOST_DEFINITIONS:
+                return frozenset()
+            for one in {(register, definition, value) for definition in definitions} - seen:
+                seen.add(one)
+                kept = self._kept(register, one[1])
+                if kept is None:
+                    found.add(one)
+                else:
+                    # With more conditions than predicates, one is put away and taken back again and again.
+                    work.append((kept[0], kept[2], kept[1] is value))
+        return frozenset(found)
+
     def constant(self, index: int) -> bool | None:
         """Return what an instruction sets its predicate to, where that is a constant."""
+        register, when_true, when_false = self._of_one(index)
+        return when_true if register is None and when_true is when_false else None
+
+    def copied(self, index: int) -> tuple[Condition, bool] | None:
+        """Return the condition that an instruction copies to its predicate, and whether as it is or as its opposite."""
+        register, when_true, when_false = self._of_one(index)
+        named = self._name(register, index, True) if register and when_true is not when_false else None
+        return (named[0], named[1] is when_true) if named else None
+
+    def _of_one(self, index: int) -> tuple[str | None, bool | None, bool | None]:
+        """Read PLOP3 of one predicate at the most: that one, and the result where it holds and where it does not."""
         instruction = self.flow.instructions[index]
         operands = list(split_operands(instruction.operands))
         table = _literal(operands[5]) if len(operands) == 7 else None
         if instruction.opcode not in ("PLOP3.LUT", "UPLOP3.LUT") or instruction.predicate or table is None:
-            return None
-        inputs = ["".join(part.split("U")) for part in operands[2:5]]
-        if not {"PT", "!PT"}.issuperset(inputs):
-            return None
-        return bool(table >> int("".join("1" if part == "PT" else "0" for part in inputs), 2) & 1)
+            return None, None, None
+        inputs = [part.removesuffix(".reuse") for part in operands[2:5]]
+        read = {part.lstrip("!") for part in inputs} - {"PT", "UPT"}
+        if len(read) > 1:
+            return None, None, None
+
+        def result(value: bool) -> bool:
+            bits = ((value if part.lstrip("!") in read else True) is not part.startswith("!") for part in inputs)
+            return bool(table >> int("".join("01"[bit] for bit in bits), 2) & 1)
+
+        return next(iter(read), None), result(True), result(False)
 
     def carried(self, index: int) -> bool:
         """Say whether the condition that an instruction tests is one that a variable carries.

@@ -120,6 +120,8 @@ class Follower:
         self.names = Conditions(flow)
         self.forgets: dict[int, list[int]] = {}
         self.learns: dict[int, tuple[int, bool]] = {}
+        #: Where a predicate becomes a copy: what it holds, the condition that is copied, whether as it is.
+        self.copies: dict[int, tuple[int, int, bool]] = {}
         #: Of conditions that compare one value with constants: that value, and where the condition holds.
         self.spans: dict[int, tuple[object, Span]] = {}
         self.conditions = self._conditions()
@@ -273,7 +275,18 @@ class Follower:
             if test is not None:
                 # What has no name of its own is still the same until its predicate is written again.
                 found[index] = self.names.named(index) or (("held", test[0]), test[1])
-        often = Counter(condition for condition, _ in found.values())
+        held: dict[Condition, Sequence[int]] = {
+            ("held", test[0]): self.flow.definitions(test[0]) for test in map(self.names.test, found) if test
+        }
+        tested = {condition for condition, _ in found.values()}
+        held = {condition: definitions for condition, definitions in held.items() if condition in tested}
+        copied = {
+            index: (condition, copy)
+            for condition, definitions in held.items()
+            for index in definitions
+            if (copy := self.names.copied(index)) is not None
+        }
+        often = Counter([*(condition for condition, _ in found.values()), *(one[0] for _, one in copied.values())])
         spans = {condition: span_of(condition) for condition in often}
         compared = Counter(span[0] for span in spans.values() if span is not None)
         numbers: dict[Condition, int] = {}
@@ -283,14 +296,17 @@ class Follower:
                 numbers[condition] = number
                 if span is not None:
                     self.spans[number] = span
-        held: dict[Condition, Sequence[int]] = {
-            ("held", test[0]): self.flow.definitions(test[0]) for test in map(self.names.test, found) if test
-        }
         for condition, definitions in held.items():
-            constants = {index: self.names.constant(index) for index in definitions}
-            if condition in often and any(value is not None for value in constants.values()):
+            constants = {index: value for index in definitions if (value := self.names.constant(index)) is not None}
+            copies = {index: copied[index][1] for index in definitions if index in copied}
+            if constants or copies:
                 number = numbers.setdefault(condition, len(often) + len(numbers))
-                self.learns |= {index: (number, value) for index, value in constants.items() if value is not None}
+                self.learns |= {index: (number, value) for index, value in constants.items()}
+                self.copies |= {
+                    index: (number, numbers[source], same)
+                    for index, (source, same) in copies.items()
+                    if source in numbers
+                }
         for condition, number in numbers.items():
             for index in set(definitions_in(condition)) | set(held.get(condition, ())):
                 self.forgets.setdefault(index, []).append(number)
@@ -312,8 +328,12 @@ class Follower:
             return
         condition, acts_at = named
         for value in (True, False):
-            if (condition, not value) not in state.facts and self.left(state, condition, value):
+            if self._possible(state, condition, value):
                 yield value is acts_at, State(state.stack, state.tokens, state.facts | {(condition, value)})
+
+    def _possible(self, state: State, condition: int, value: bool) -> bool:
+        """Say whether a condition can have a value, by what is known."""
+        return (condition, not value) not in state.facts and bool(self.left(state, condition, value))
 
     def left(self, state: State, condition: int, value: bool) -> Span:
         """Return what a compared value can be where a condition on it has a value, beside what else is known of it."""
@@ -335,6 +355,8 @@ class Follower:
             index: alike[self.spans[number][0]] if number in self.spans else {number}
             for index, (number, _) in self.conditions.items()
         }
+        for index, (_, source, _) in self.copies.items():
+            uses[index] = alike[self.spans[source][0]] if source in self.spans else {source}
         events = sorted({*uses, *self.forgets}, reverse=True)
         of_block: list[list[int]] = [[] for _ in self.flow.blocks]
         for index in events:
@@ -345,19 +367,23 @@ class Follower:
             number = work.pop()
             live = {one for successor in self.flow.blocks[number].successors for one in needed[successor]}
             for index in of_block[number]:
-                live |= uses.get(index, set())
                 live.difference_update(self.forgets.get(index, ()))
+                live |= uses.get(index, set())
             if live != needed[number]:
                 needed[number] = frozenset(live)
                 work += self.flow.blocks[number].predecessors
         return needed
 
     def _rewritten(self, state: State, index: int) -> State:
-        """Forget what an instruction's result changes; learn the constant that it sets a predicate to."""
+        """Forget what an instruction's result changes; learn the constant, or the condition, that it sets it to."""
         gone = self.forgets[index]
         facts = frozenset(fact for fact in state.facts if fact[0] not in gone)
         if index in self.learns:
             facts |= {self.learns[index]}
+        elif index in self.copies:
+            condition, source, same = self.copies[index]
+            known = [value for value in (True, False) if not self._possible(state, source, not value)]
+            facts |= {(condition, value is same) for value in known[:1]}
         return state if facts == state.facts else State(state.stack, state.tokens, facts)
 
     # --- Leader lanes ---------------------------------------------------------------------------------------

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 
 from .. import abi
 from ..abi import EventKind
-from .flow import Flow, Linear, split_operands
+from .conditions import Conditions
+from .flow import Flow
+from .operands import split_operands
 from .sass import Instruction
+from .values import Linear, Values
 
 TRIGGER = "PMTRIG"
 _STORE = re.compile(r"^STS(?!M)")
@@ -72,8 +75,9 @@ class Record:
 
 def find_records(flow: Flow) -> tuple[Record, ...]:
     """Return the record of every trigger, in the order of the code."""
+    values = Values(flow, Conditions(flow))
     return tuple(
-        _record(flow, index)
+        _record(values, index)
         for index, instruction in enumerate(flow.instructions)
         if instruction.opcode.split(".", 1)[0] == TRIGGER
     )
@@ -97,8 +101,9 @@ def moves_of(records: tuple[Record, ...], kinds: dict[int, EventKind]) -> dict[i
     }
 
 
-def _record(flow: Flow, trigger: int) -> Record:
-    stores = [_store(flow, index) for index in _stores_before(flow, trigger)]
+def _record(values: Values, trigger: int) -> Record:
+    flow = values.flow
+    stores = [_store(values, index) for index in _stores_before(flow, trigger)]
     stamps = _own_stamps([store for store in stores if store.stamp is not None])
     payloads: list[tuple[int, Store]] = []
     others: list[tuple[int, Store]] = []
@@ -166,28 +171,28 @@ def _stores_before(flow: Flow, trigger: int) -> list[int]:
     return sorted(found)
 
 
-def _store(flow: Flow, index: int) -> Store:
-    instruction = flow.instructions[index]
+def _store(values: Values, index: int) -> Store:
+    instruction = values.flow.instructions[index]
     operands = list(split_operands(instruction.operands))
     bits = next((_WIDTHS[part] for part in instruction.opcode.split(".")[1:] if part in _WIDTHS), 32)
     source = operands[1] if len(operands) > 1 else "?"
-    low = flow.value(source, index)
+    low = values.value(source, index)
     stamp = int(str(low.symbol[1])) if low.symbol is not None and low.symbol[0] == "timer" else None
     high = None
     if bits >= 64:
         pair = _REGISTER_PAIR.match(source)
         if pair is not None:
-            second = flow.value(f"{pair.group(1)}{int(pair.group(2)) + 1}", index)
+            second = values.value(f"{pair.group(1)}{int(pair.group(2)) + 1}", index)
             high = second.offset if second.symbol is None else None
-    return Store(index, bits, _address(flow, operands[0] if operands else "", index), stamp, high)
+    return Store(index, bits, _address(values, operands[0] if operands else "", index), stamp, high)
 
 
-def _address(flow: Flow, operand: str, index: int) -> Linear:
+def _address(values: Values, operand: str, index: int) -> Linear:
     match = _ADDRESS.match(operand)
     total: Linear | None = Linear(None, 0) if match else None
     for part in re.findall(r"[^+]+", match.group(1)) if match else ():
         # `.X4` scales a register, as older architectures can: no record is addressed so.
-        value = flow.value(part, index) if "." not in part.removesuffix(".reuse") else None
+        value = values.value(part, index) if "." not in part.removesuffix(".reuse") else None
         total = total.plus(value) if total is not None and value is not None else None
     return total if total is not None else Linear(("address", index), 0)
 

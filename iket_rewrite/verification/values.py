@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the values of registers come from.
+
+Opcodes are understood only as far as records need it: what moves, shifts, adds and ors; every other instruction makes a
+value of its own that nothing is known of.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+
+from .conditions import Conditions
+from .flow import Flow
+from .operands import REGISTER, number_of, split_operands
+
+#: How far a value is followed before it counts as unknown.
+_DEPTH = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A symbolic value plus a constant: `symbol` is None for a constant.
+
+    Symbols: ("rank", factor) is factor times the CTA's rank in its cluster, ("timer", bits) the low word of the global
+    timer with bits set, ("def", instruction index, register) whatever that instruction wrote.
+    """
+
+    symbol: tuple[object, ...] | None
+    offset: int
+
+    def plus(self, other: Linear) -> Linear | None:
+        """Return the sum, where one of the two is a constant."""
+        if self.symbol is None or other.symbol is None:
+            return Linear(self.symbol or other.symbol, (self.offset + other.offset) & 0xFFFFFFFF)
+        return None
+
+
+class Values:
+    """The values of a function's registers.
+
+    Args:
+        flow: the function.
+        conditions: what its instructions test.
+    """
+
+    def __init__(self, flow: Flow, conditions: Conditions) -> None:
+        self.flow, self.conditions = flow, conditions
+        self._values: dict[tuple[int, str], Linear] = {}
+
+    def value(self, operand: str, before: int, depth: int = 0) -> Linear:
+        """Return what is known of an operand's value before an instruction."""
+        operand = operand.removesuffix(".reuse")
+        if operand in ("RZ", "URZ"):
+            return Linear(None, 0)
+        literal = number_of(operand)
+        if literal is not None:
+            return Linear(None, literal)
+        match = REGISTER.match(operand)
+        if match is None or match.group(1):
+            return Linear(("operand", before, operand), 0)
+        register = match.group(2)
+        definitions, entry = self.flow.reaching(register, before, self._certain)
+        if len(definitions) != 1 or entry or depth > _DEPTH:
+            values = set()
+            if not entry and depth <= _DEPTH and len(definitions) <= 8:
+                values = {self._result(index, register, depth + 1) for index in definitions}
+            if len(values) == 1:
+                return values.pop()
+            return Linear(("merge", register, frozenset(definitions), entry), 0)
+        return self._result(next(iter(definitions)), register, depth + 1)
+
+    def _certain(self, index: int, reader: int) -> bool:
+        """Say whether an instruction has been executed wherever a reader behind it is."""
+        if self.flow.certain(index, reader):
+            return True
+        # With more conditions than predicates, ptxas computes one anew between two instructions that it guards.
+        return index < reader and self.conditions.act_together(index, reader)
+
+    def _result(self, index: int, register: str, depth: int) -> Linear:
+        key = (index, register)
+        if key not in self._values:
+            # A loop leads back here: until more is known, the value is its own symbol.
+            self._values[key] = Linear(("def", index, register), 0)
+            self._values[key] = self._evaluate(index, register, depth) or self._values[key]
+        return self._values[key]
+
+    def _evaluate(self, index: int, register: str, depth: int) -> Linear | None:
+        instruction = self.flow.instructions[index]
+        operands = [part.strip() for part in split_operands(instruction.operands)]
+        if not operands or operands[0].removesuffix(".64") != register:
+            return None
+        opcode, sources = instruction.opcode, [part for part in operands[1:] if not _is_predicate(part)]
+
+        def known(operand: str) -> Linear:
+            return self.value(operand, index, depth)
+
+        stem = opcode.split(".", 1)[0]
+        if stem in ("S2R", "S2UR", "CS2R", "CS2UR", "S2UR_") and sources:
+            if sources[0] == "SR_CgaCtaId":
+                return Linear(("rank", 1), 0)
+            return Linear(("timer", 0), 0) if sources[0] == "SR_GLOBALTIMERLO" else None
+        if stem in ("MOV", "UMOV", "R2UR") and len(sources) == 1:
+            return known(sources[0])
+        if stem in ("MOV", "UMOV") and sources:
+            return known(sources[0])
+        if stem == "HFMA2" and len(sources) == 4 and sources[:2] == ["-RZ", "RZ"]:
+            return _halves(sources[2], sources[3])
+        if opcode.startswith(("LOP3", "ULOP3")) and len(sources) >= 4:
+            return _or(known(sources[0]), known(sources[1]), known(sources[2]), number_of(sources[3]))
+        if stem in ("SHF", "USHF") and ".L" in opcode and len(sources) >= 2:
+            return _shifted(known(sources[0]), known(sources[1]))
+        if stem in ("LEA", "ULEA") and ".HI" not in opcode and len(sources) == 3:
+            shifted = _shifted(known(sources[0]), known(sources[2]))
+            return shifted.plus(known(sources[1])) if shifted else None
+        if stem in ("IMAD", "UIMAD") and ".WIDE" not in opcode and ".HI" not in opcode and len(sources) == 3:
+            product = _product(known(sources[0]), known(sources[1]))
+            return product.plus(known(sources[2])) if product else None
+        if stem in ("IADD3", "UIADD3", "IADD", "VIADD", "UIADD", "IADD32I", "UVIADD") and ".X" not in opcode:
+            total: Linear | None = Linear(None, 0)
+            for source in sources:
+                total = total.plus(known(source)) if total else None
+            return total
+        return None
+
+
+def _halves(high: str, low: str) -> Linear | None:
+    """Evaluate the way in which ptxas loads a constant with the half-precision unit: two halves that add to nothing."""
+    try:
+        first, second = (struct.unpack("<H", struct.pack("<e", float(text)))[0] for text in (high, low))
+    except (ValueError, OverflowError, struct.error):
+        return None
+    return Linear(None, first << 16 | second)
+
+
+def _or(first: Linear, second: Linear, third: Linear, table: int | None) -> Linear | None:
+    """Evaluate LOP3 where its table is an or of two or three inputs, or a copy of one of them."""
+    inputs = {
+        0xFE: (first, second, third),
+        0xFC: (first, second),
+        0xEE: (second, third),
+        0xFA: (first, third),
+        0xF0: (first,),
+        0xCC: (second,),
+        0xAA: (third,),
+    }.get(table if table is not None else -1)
+    if inputs is None:
+        return None
+    constant, symbols = 0, []
+    for value in inputs:
+        if value.symbol is None:
+            constant |= value.offset
+        elif value.symbol[0] == "timer" and value.offset == 0:
+            symbols.append(value)
+        else:
+            symbols.append(value)
+    if not symbols:
+        return Linear(None, constant)
+    if len(symbols) == 1 and symbols[0].symbol is not None and symbols[0].symbol[0] == "timer":
+        return Linear(("timer", int(str(symbols[0].symbol[1])) | constant), symbols[0].offset)
+    return symbols[0] if len(symbols) == 1 and constant == 0 else None
+
+
+def _shifted(value: Linear, by: Linear) -> Linear | None:
+    if by.symbol is not None:
+        return None
+    return _product(value, Linear(None, 1 << (by.offset & 31)))
+
+
+def _product(left: Linear, right: Linear) -> Linear | None:
+    if left.symbol is None:
+        left, right = right, left
+    if right.symbol is not None:
+        return None
+    if left.symbol is None:
+        return Linear(None, left.offset * right.offset & 0xFFFFFFFF)
+    if left.symbol[0] == "rank":
+        factor = int(str(left.symbol[1])) * right.offset & 0xFFFFFFFF
+        return Linear(("rank", factor) if factor else None, left.offset * right.offset & 0xFFFFFFFF)
+    return left if right.offset == 1 else (Linear(None, 0) if right.offset == 0 else None)
+
+
+def _is_predicate(operand: str) -> bool:
+    return re.fullmatch(r"!?U?P(?:T|\d+)", operand) is not None

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that keep more conditions than there are predicates: ptxas puts them away and computes them anew in records.
+
+What it makes of twelve roles of warps on sm_90a: the timer is read under P0, P0 is computed again with the comparison
+that it came from, and the record is stored under it.
+"""
+
+from __future__ import annotations
+
+import pytest
+from toolbox import nvrtc
+
+import iket_rewrite
+from iket_rewrite.verification.conditions import Conditions
+from iket_rewrite.verification.flow import Flow
+from iket_rewrite.verification.sass import Instruction
+
+ARCHES = ("sm_90a", "sm_100a", "sm_120a")
+WARP = "const int w = threadIdx.x / 32;"
+WARP_OF_ALL = "const int w = __shfl_sync(~0u, threadIdx.x / 32, 0);"
+PUSH, PUSH_WITH_PAYLOAD = 'IKET_RANGE_PUSH("r{}")', 'IKET_RANGE_PUSH("r{}", IKET_U32(n))'
+
+
+def _nest(count: int, condition: str = "w == {}", push: str = PUSH) -> str:
+    """Open ranges one by one, each under a condition of its own, and close them in the opposite order."""
+    opened = (f"if ({condition.format(i)}) {push.format(i)}; o[{i}] = {i} * n;" for i in range(count))
+    closed = (f"if ({condition.format(i)}) IKET_RANGE_POP(); o[{i + 64}] += 1;" for i in reversed(range(count)))
+    return " ".join([*opened, *closed])
+
+
+def _flags(count: int, comparison: str) -> str:
+    return " ".join(f"const bool c{i} = {comparison.format(i)};" for i in range(count))
+
+
+#: No finding: what is known of one value tells that only one of them holds.
+ROLES = {
+    "eight roles": WARP + _nest(8),
+    "twelve roles": WARP + _nest(12),
+    "sixteen roles with payloads": WARP + _nest(16, push=PUSH_WITH_PAYLOAD),
+    "twelve roles of a broadcast index": WARP_OF_ALL + _nest(12),
+    "twelve roles in each turn": f"{WARP}\n#pragma unroll 1\nfor (int j = 0; j < n; ++j) {{ {_nest(12)} }}",
+    "marks": WARP
+    + " ".join(f'if (w == {i}) IKET_MARK("m{i}", IKET_U32(n)); o[{i}] = {i} * n;' for i in range(12))
+    + " ".join(f'if (w == {i}) IKET_MARK("q{i}"); o[{i}] = {i} * n;' for i in range(12)),
+}
+
+#: Any of them can hold beside the others: the records are sound, the paths too many.
+FLAGS = {
+    "integers": _flags(12, "o[{}] > n") + _nest(12, "c{}"),
+    "floating point": _flags(12, "((volatile float*)o)[{}] > 2.5f") + _nest(12, "c{}", PUSH_WITH_PAYLOAD),
+    "of a role each": WARP + _flags(6, "o[{}] > n") + _nest(6, "w == {0} && c{0}") + _nest(6, "c{}"),
+}
+
+
+def _report(body: str, arch: str):
+    text = f'#include <iket_rewrite/iket.cuh>\nextern "C" __global__ void k(volatile int* o, int n) {{\n{body}\n}}\n'
+    return iket_rewrite.verify(nvrtc(iket_rewrite.rewrite(text).text, arch))
+
+
+def _rules(body: str, arch: str) -> set[str]:
+    return {finding.rule for finding in _report(body, arch).findings} - {"empty-range"}
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("name", ROLES)
+def test_roles_of_warps_have_no_finding(name, arch):
+    assert _rules(ROLES[name], arch) == set()
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("name", FLAGS)
+def test_records_under_flags_are_sound(name, arch):
+    report = _report(FLAGS[name], arch)
+    assert report.ok
+    assert {finding.rule for finding in report.findings} <= {"not-decided", "empty-range"}
+    assert {site.verdict for site in report.sites} == {"ok"}
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_a_range_that_one_of_twelve_roles_leaves_open_is_told(arch):
+    body = WARP + _nest(12).replace("if (w == 9) IKET_RANGE_POP();", "")
+    report = _report(body, arch)
+    messages = [finding.message for finding in report.findings if finding.rule == "unbalanced-range"]
+    assert len(messages) == 1
+    assert "'r9'" in messages[0]
+
+
+#: Between reading the timer and storing it, under @!P0 each: what is done to P0, and whether it is the same then.
+BETWEEN = {
+    "nothing": ([], True),
+    "the same comparison": ([("ISETP.NE.AND", "P0,PT,R0,0x1,PT")], True),
+    "the same comparison of the opposite": ([("ISETP.EQ.AND", "P0,PT,R0,0x1,PT")], False),
+    "another comparison": ([("ISETP.NE.AND", "P0,PT,R0,0x2,PT")], False),
+    "another value": ([("ISETP.NE.AND", "P0,PT,R1,0x1,PT")], False),
+    "put away, used, taken back": (
+        [("P2R", "R6,PR,RZ,0x1"), ("ISETP.NE.AND", "P0,PT,R0,0x7,PT"), ("ISETP.NE.AND", "P0,PT,R6,RZ,PT")],
+        True,
+    ),
+    "another one taken back": (
+        [("P2R", "R6,PR,RZ,0x2"), ("ISETP.NE.AND", "P0,PT,R6,RZ,PT")],
+        False,
+    ),
+    "the value has changed": ([("IADD3", "R0,R0,0x1,RZ"), ("ISETP.NE.AND", "P0,PT,R0,0x1,PT")], False),
+    "an election each": ([("ELECT", "P0,URZ,PT")], False),
+}
+
+
+@pytest.mark.parametrize("name", BETWEEN)
+def test_two_instructions_act_together_where_their_predicate_is_the_same(name):
+    between, together = BETWEEN[name]
+    code = [
+        ("", "LDG.E", "R0,desc[UR4][R2.64]"),
+        ("", "LDG.E", "R1,desc[UR4][R4.64]"),
+        ("", "ISETP.NE.AND", "P1,PT,R1,0x1,PT"),
+        ("", *(("ELECT", "P0,URZ,PT") if "election" in name else ("ISETP.NE.AND", "P0,PT,R0,0x1,PT"))),
+        ("@!P0", "CS2R.32", "R8,SR_GLOBALTIMERLO"),
+        *(("", opcode, operands) for opcode, operands in between),
+        ("@!P0", "STS", "[UR6],R8"),
+        ("", "EXIT", ""),
+    ]
+    flow = Flow([Instruction(16 * index, *one) for index, one in enumerate(code)])
+    found = flow.certain(4, len(code) - 2) or Conditions(flow).act_together(4, len(code) - 2)
+    assert found is together
