@@ -75,7 +75,11 @@ def check_balance(flow: Flow, records: tuple[Record, ...], kinds: dict[int, Even
         return Balance()
     follower = Follower(flow, moves, kinds)
     paths = follower.run()
-    return Balance(undecided=paths.undecided) if paths.undecided else _Judge(follower, paths).judge()
+    if not paths.undecided:
+        return _Judge(follower, paths).judge()
+    more = follower.run(forgetful=True)
+    sound = not more.undecided and not any(way.faults for ways in more.ways.values() for way in ways)
+    return Balance(undecided="" if sound else paths.undecided)
 
 
 class _Judge:
@@ -83,7 +87,8 @@ class _Judge:
 
     def __init__(self, follower: Follower, paths: Paths) -> None:
         self.follower, self.paths = follower, paths
-        self.flow, self.moves, self.conditions = follower.flow, follower.moves, follower.names
+        self.flow, self.moves = follower.flow, follower.moves
+        self.sources, self.facts = follower.sources, follower.facts
         self.loops: dict[int, bool] = {}
         self.since_choice: dict[Node, Node] = {}
 
@@ -163,8 +168,8 @@ class _Judge:
         """
         at, state = node
         index = self._choosing(at)
-        condition, acts_at = self.follower.conditions.get(index, (-1, True))
-        if condition not in self.follower.spans or self.conditions.any_value(self.follower.spans[condition][0]):
+        condition, acts_at = self.facts.tested.get(index, (-1, True))
+        if condition not in self.facts.compared or self.sources.any_value(self.facts.compared[condition]):
             return False
         told = [fact for fact in state.facts if self._alike(fact[0], condition)]
         if not told:
@@ -177,14 +182,14 @@ class _Judge:
                 acts = way.to is not None and way.to[0] in targets
             else:
                 acts = way.to is None or way.to[1].open != state.open
-            left = self.follower.left(state, condition, acts is acts_at)
+            left = self.facts.left(state.facts, condition, acts is acts_at)
             if not any(high in ENDS for _, high in left):
                 return False
         return True
 
     def _alike(self, fact: int, condition: int) -> bool:
-        spans = self.follower.spans
-        return fact in spans and condition in spans and spans[fact][0] == spans[condition][0]
+        compared = self.facts.compared
+        return fact in compared and condition in compared and compared[fact] == compared[condition]
 
     def _free(self, at: int, opened: set[Open], known: set[Open]) -> bool:
         """Say whether the choice at an instruction has nothing to do with what is open there.
@@ -196,7 +201,7 @@ class _Judge:
         """
         if len(opened) == 1:
             return True
-        if self.conditions.carried(self._choosing(at)) or self._related(self._choosing(at)):
+        if self.sources.carried(self._choosing(at)) or self._related(self._choosing(at)):
             return False
         if len(known) == 1:
             return True
@@ -213,20 +218,20 @@ class _Judge:
 
         A value that is read from memory, and that no other condition is computed from, makes a condition its own.
         """
-        sources, others = self.conditions.sources(index), self._tested_before(index)
+        sources, others = self.sources.of(index), self._tested_before(index)
         reads = {one for one in sources if isinstance(one, tuple)}
         return bool(sources & others) and not reads - others
 
     def _tested_before(self, index: int) -> frozenset[object]:
         """Return what other conditions are computed from that are tested on a way to an instruction."""
-        numbered = self.follower.conditions
+        numbered = self.facts.tested
         number = numbered.get(index, (-1, True))[0]
         # What comparisons with constants tell of one another is known; those in front of a switch's jump are its own.
         apart = {one for one, (other, _) in numbered.items() if self._alike(other, number)}
         if self.flow.instructions[index].opcode.startswith(("BRX", "JMX")):
-            apart |= {one for one, (other, _) in numbered.items() if other in self.follower.spans}
+            apart |= {one for one, (other, _) in numbered.items() if other in self.facts.compared}
             apart |= {self.flow.blocks[one].end - 1 for one in self.flow.blocks[self.flow.block_of(index)].predecessors}
-        tests = [one for one in {*self.moves, *self.flow.jumps()} - apart - {index} if self._tests(one)]
+        tests = [one for one in {*self.moves, *self.flow.jumps()} - apart - {index} if self.flow.conditional(one)]
         before, work = set(), [self.flow.block_of(index)]
         while work:
             for block in self.flow.blocks[work.pop()].predecessors:
@@ -238,11 +243,8 @@ class _Judge:
         for one in tests:
             block = self.flow.block_of(one)
             if block in before or (block == near and one < index):
-                found |= self.conditions.sources(one)
+                found |= self.sources.of(one)
         return frozenset(found)
-
-    def _tests(self, index: int) -> bool:
-        return bool(self.flow.instructions[index].predicate) or bool(self.flow.targets(index)[0])
 
     def _moved_in_loops(self) -> set[int]:
         """Return the ranges that are opened or closed in a loop."""

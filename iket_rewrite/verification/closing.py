@@ -57,7 +57,7 @@ class Closing:
     def _closed(self, start: int, number: int, behind: int) -> int:
         """Add what a block closes from an instruction on to what is closed behind it."""
         for index in reversed(range(start, self.flow.blocks[number].end)):
-            conditional = bool(self.flow.instructions[index].predicate)
+            conditional = self.flow.conditional(index)
             if self.flow.instructions[index].opcode.startswith("EXIT"):
                 behind = max(behind, 0) if conditional else 0
             elif index in self.effects and not (conditional and self.effects[index] < 0):

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from .sass import Instruction
 
 _TARGET = re.compile(r"^0x[0-9a-f]+$")
+_PREDICATE = re.compile(r"^!?U?P\d+$")
 _JUMPS = ("BRA", "BRX", "BRXU", "JMP", "JMX", "JMXU")
 _ENDS = ("EXIT", "RET", "KILL", "BPT")
 _LEAVING = (*_JUMPS, *_ENDS)
+_ALWAYS = ("", "@PT", "@UPT")
 _GOES_ON: tuple[list[int], bool, bool] = ([], False, True)
 
 
@@ -64,6 +66,11 @@ class Graph:
         """Return where an instruction jumps: known targets, whether one is unknown, whether it can fall through."""
         return self._jumps.get(index, _GOES_ON)
 
+    def conditional(self, index: int) -> bool:
+        """Say whether an instruction acts on some of the paths that reach it only."""
+        falls = self._jumps[index][2] if index in self._jumps else False
+        return falls or self.instructions[index].predicate not in _ALWAYS
+
     def jumps(self) -> Iterable[int]:
         """Return the instructions that may lead elsewhere than to the next one."""
         return self._jumps
@@ -71,9 +78,9 @@ class Graph:
     def _targets(self, index: int) -> tuple[list[int], bool, bool]:
         instruction = self.instructions[index]
         stem = instruction.opcode.split(".", 1)[0]
-        conditional = bool(instruction.predicate) and instruction.predicate not in ("@PT", "@UPT")
+        conditional = instruction.predicate not in _ALWAYS
         if stem in _ENDS:
-            return [], False, conditional
+            return [], False, conditional or _PREDICATE.match(instruction.operands) is not None
         if stem not in _JUMPS:
             return [], False, True
         if instruction.address in self._branches:

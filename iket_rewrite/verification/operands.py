@@ -11,6 +11,8 @@ from .sass import Instruction
 
 #: A register or predicate with its sign before it and its suffixes behind it.
 REGISTER = re.compile(r"^(-|~|\||!)?(U?R(?:Z|\d+)|U?P(?:T|\d+))(\.\w+)*\|?$")
+#: The registers and predicates that operands name.
+REGISTERS = re.compile(r"(?<![\w.])U?[RP]\d+")
 _NO_RESULT = re.compile(
     r"^(ST|BRA|BRX|JMP|JMX|EXIT|RET|BSSY|BSYNC|BREAK|NOP|BAR|MEMBAR|FENCE|PMTRIG|RED|WARPSYNC|YIELD|ERRBAR|CCTL|DEPBAR|"
     r"LDGDEPBAR|LDGSTS|UTMA|UBLK|UCGABAR|CALL|NANOSLEEP|BPT|KILL|SYNCS\.ARRIVE|ACQBULK|ENDCOLLECTIVE|WARPGROUP|UTC|"
@@ -23,6 +25,14 @@ _MANY_RESULTS = re.compile(r"^(HGMMA|QGMMA|IGMMA|BGMMA|LDT|LDTM|HMMA|IMMA|DMMA|Q
 def split_operands(text: str) -> Iterator[str]:
     """Split operands at their commas, which never stand inside brackets."""
     return iter(text.split(",")) if text else iter(())
+
+
+def immediate(text: str) -> int | None:
+    """Return the value of an immediate as it is written; None where it is none."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
 
 
 def number_of(text: str) -> int | None:

@@ -14,15 +14,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .. import abi
 from ..abi import EventKind
 from .closing import Closing
-from .conditions import Conditions, definitions_in
+from .conditions import Conditions
+from .facts import NOTHING, Facts, Known
 from .flow import Flow
-from .spans import EVERY, Condition, Span, both, opposite, span_of
+from .sources import Sources
 
 #: More open ranges, or different states at one point, than any sensible kernel has.
 _DEEPEST = 64
@@ -43,12 +44,16 @@ class State:
 
     stack: tuple[int, ...] = ()
     tokens: frozenset[int] = frozenset()
-    facts: frozenset[tuple[int, bool]] = frozenset()
+    facts: Known = NOTHING
 
     @property
     def open(self) -> Open:
         """The ranges that are open."""
         return self.stack, self.tokens
+
+    def knowing(self, facts: Known) -> State:
+        """Return the state with other facts."""
+        return self if facts == self.facts else State(self.stack, self.tokens, facts)
 
 
 #: An instruction's index, and the state before it.
@@ -118,23 +123,24 @@ class Follower:
         self.flow, self.moves, self.kinds = flow, moves, kinds
         self.places = Counter(moves.values())
         self.names = Conditions(flow)
-        self.forgets: dict[int, list[int]] = {}
-        self.learns: dict[int, tuple[int, bool]] = {}
-        #: Where a predicate becomes a copy: what it holds, the condition that is copied, whether as it is.
-        self.copies: dict[int, tuple[int, int, bool]] = {}
-        #: Of conditions that compare one value with constants: that value, and where the condition holds.
-        self.spans: dict[int, tuple[object, Span]] = {}
-        self.conditions = self._conditions()
+        self.sources = Sources(self.names)
+        self.facts = Facts(flow, self.names, {*moves, *flow.jumps()})
         self.leader_cache: dict[int, bool] = {}
         exits = {index for index, one in enumerate(flow.instructions) if one.opcode.split(".", 1)[0] == "EXIT"}
         #: Where something happens to a state between the ends of blocks.
-        self.stops = sorted({*self.moves, *self.forgets, *exits})
+        self.stops = sorted({*self.moves, *self.facts.forgets, *exits})
         self.exits = exits
-        self.needed = self._needed()
+        self.forgetful = False
         self.closing = Closing(flow, moves, kinds)
 
-    def run(self) -> Paths:
-        """Follow every path."""
+    def run(self, *, forgetful: bool = False) -> Paths:
+        """Follow every path.
+
+        Args:
+            forgetful: forget what is known of conditions wherever no range is open.  These are fewer states, of more
+                paths than there are: where none of them has a fault there is none, and a fault says nothing.
+        """
+        self.forgetful = forgetful
         paths = Paths()
         try:
             self._follow(paths)
@@ -174,8 +180,8 @@ class Follower:
         for index in self.stops[bisect_left(self.stops, at) :]:
             if index >= block.end:
                 break
-            if index in self.forgets:
-                state = self._rewritten(state, index)
+            if index in self.facts.forgets:
+                state = state.knowing(self.facts.behind(index, state.facts))
             if index in self.exits:
                 yield from self._exit(index, state)
                 return
@@ -256,135 +262,25 @@ class Follower:
                 yield from (self._into(successor, split) for successor in (targets if holds else others))
 
     def _into(self, number: int, state: State) -> Way:
-        needed = self.needed[number]
-        if any(fact[0] not in needed for fact in state.facts):
-            state = State(state.stack, state.tokens, frozenset(fact for fact in state.facts if fact[0] in needed))
-        return Way((self.flow.blocks[number].start, state))
+        forgets = self.forgetful and not state.stack and not state.tokens
+        known = NOTHING if forgets else self.facts.into(number, state.facts)
+        return Way((self.flow.blocks[number].start, state.knowing(known)))
 
     # --- Conditions -----------------------------------------------------------------------------------------
 
-    def _conditions(self) -> dict[int, tuple[int, bool]]:
-        """Number the conditions that are tested at more than one place, and those that tell of one another.
-
-        Returns:
-            By the testing instruction, the condition and the value of it at which the instruction acts.
-        """
-        found: dict[int, tuple[Condition, bool]] = {}
-        for index in sorted({*self.moves, *self.flow.jumps()}):
-            test = self.names.test(index)
-            if test is not None:
-                # What has no name of its own is still the same until its predicate is written again.
-                found[index] = self.names.named(index) or (("held", test[0]), test[1])
-        held: dict[Condition, Sequence[int]] = {
-            ("held", test[0]): self.flow.definitions(test[0]) for test in map(self.names.test, found) if test
-        }
-        tested = {condition for condition, _ in found.values()}
-        held = {condition: definitions for condition, definitions in held.items() if condition in tested}
-        copied = {
-            index: (condition, copy)
-            for condition, definitions in held.items()
-            for index in definitions
-            if (copy := self.names.copied(index)) is not None
-        }
-        often = Counter([*(condition for condition, _ in found.values()), *(one[0] for _, one in copied.values())])
-        spans = {condition: span_of(condition) for condition in often}
-        compared = Counter(span[0] for span in spans.values() if span is not None)
-        numbers: dict[Condition, int] = {}
-        for number, condition in enumerate(often):
-            span = spans[condition]
-            if often[condition] > 1 or (span is not None and compared[span[0]] > 1):
-                numbers[condition] = number
-                if span is not None:
-                    self.spans[number] = span
-        for condition, definitions in held.items():
-            constants = {index: value for index in definitions if (value := self.names.constant(index)) is not None}
-            copies = {index: copied[index][1] for index in definitions if index in copied}
-            if constants or copies:
-                number = numbers.setdefault(condition, len(often) + len(numbers))
-                self.learns |= {index: (number, value) for index, value in constants.items()}
-                self.copies |= {
-                    index: (number, numbers[source], same)
-                    for index, (source, same) in copies.items()
-                    if source in numbers
-                }
-        for condition, number in numbers.items():
-            for index in set(definitions_in(condition)) | set(held.get(condition, ())):
-                self.forgets.setdefault(index, []).append(number)
-        return {index: (numbers[condition], at) for index, (condition, at) in found.items() if condition in numbers}
-
     def _split(self, index: int, state: State) -> Iterator[tuple[bool, State]]:
         """Yield whether the instruction acts, with the state that holds then."""
-        if self.names.test(index) is None:
-            conditional = bool(self.flow.instructions[index].predicate) or bool(self.flow.targets(index)[0])
-            yield True, state
-            if conditional:
-                yield False, state
-            return
-        named = self.conditions.get(index)
+        named = self.facts.tested.get(index)
         # Which lane leads says nothing of the warp's path.
         if named is None or self._by_leader(index):
             yield True, state
-            yield False, state
+            if self.flow.conditional(index):
+                yield False, state
             return
         condition, acts_at = named
         for value in (True, False):
-            if self._possible(state, condition, value):
-                yield value is acts_at, State(state.stack, state.tokens, state.facts | {(condition, value)})
-
-    def _possible(self, state: State, condition: int, value: bool) -> bool:
-        """Say whether a condition can have a value, by what is known."""
-        return (condition, not value) not in state.facts and bool(self.left(state, condition, value))
-
-    def left(self, state: State, condition: int, value: bool) -> Span:
-        """Return what a compared value can be where a condition on it has a value, beside what else is known of it."""
-        if condition not in self.spans:
-            return EVERY
-        tested, left = self.spans[condition][0], EVERY
-        for number, holds in (*state.facts, (condition, value)):
-            if number in self.spans and self.spans[number][0] == tested:
-                span = self.spans[number][1]
-                left = both(left, span if holds else opposite(span))
-        return left
-
-    def _needed(self) -> list[frozenset[int]]:
-        """Return the conditions that are of use from each block on: they, or others on the same value, are tested."""
-        alike: dict[object, set[int]] = {}
-        for number, (tested, _) in self.spans.items():
-            alike.setdefault(tested, set()).add(number)
-        uses = {
-            index: alike[self.spans[number][0]] if number in self.spans else {number}
-            for index, (number, _) in self.conditions.items()
-        }
-        for index, (_, source, _) in self.copies.items():
-            uses[index] = alike[self.spans[source][0]] if source in self.spans else {source}
-        events = sorted({*uses, *self.forgets}, reverse=True)
-        of_block: list[list[int]] = [[] for _ in self.flow.blocks]
-        for index in events:
-            of_block[self.flow.block_of(index)].append(index)
-        needed: list[frozenset[int]] = [frozenset() for _ in self.flow.blocks]
-        work = list(range(len(self.flow.blocks)))
-        while work:
-            number = work.pop()
-            live = {one for successor in self.flow.blocks[number].successors for one in needed[successor]}
-            for index in of_block[number]:
-                live.difference_update(self.forgets.get(index, ()))
-                live |= uses.get(index, set())
-            if live != needed[number]:
-                needed[number] = frozenset(live)
-                work += self.flow.blocks[number].predecessors
-        return needed
-
-    def _rewritten(self, state: State, index: int) -> State:
-        """Forget what an instruction's result changes; learn the constant, or the condition, that it sets it to."""
-        gone = self.forgets[index]
-        facts = frozenset(fact for fact in state.facts if fact[0] not in gone)
-        if index in self.learns:
-            facts |= {self.learns[index]}
-        elif index in self.copies:
-            condition, source, same = self.copies[index]
-            known = [value for value in (True, False) if not self._possible(state, source, not value)]
-            facts |= {(condition, value is same) for value in known[:1]}
-        return state if facts == state.facts else State(state.stack, state.tokens, facts)
+            if self.facts.possible(state.facts, condition, value):
+                yield value is acts_at, state.knowing(state.facts | {(condition, value)})
 
     # --- Leader lanes ---------------------------------------------------------------------------------------
 
@@ -417,6 +313,6 @@ class Follower:
     def _by_leader(self, index: int) -> bool:
         """Say whether an instruction's predicate comes from a comparison with the lane mask."""
         if index not in self.leader_cache:
-            test = self.names.test(index)
-            self.leader_cache[index] = test is not None and self.names.from_lane_mask(test[0], index)
+            test = self.names.predicates.test(index)
+            self.leader_cache[index] = test is not None and self.sources.from_lane_mask(test[0], index)
         return self.leader_cache[index]

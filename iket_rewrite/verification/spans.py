@@ -9,6 +9,8 @@ Condition = tuple[object, ...]
 
 #: Sets of values of 32 bits: their ranges, both ends belonging to them, in order.
 Span = tuple[tuple[int, int], ...]
+#: A value, and what it can be where a condition holds and where it does not.
+Claim = tuple[object, Span, Span]
 _MOST, _HALF = 0xFFFFFFFF, 0x80000000
 _MOST_THREADS = 1024
 EVERY: Span = ((0, _MOST),)
@@ -16,7 +18,30 @@ EVERY: Span = ((0, _MOST),)
 ENDS = (_MOST, _HALF - 1)
 
 
-def span_of(condition: Condition) -> tuple[object, Span] | None:
+def parts_of(condition: Condition) -> tuple[tuple[Condition, bool], ...]:
+    """Return the conditions that one is made of, with the values at which it holds; nothing where it is one alone."""
+    match condition:
+        case ("and", tuple(parts)):
+            return parts
+    return ()
+
+
+def claims_of(condition: Condition) -> tuple[Claim, ...]:
+    """Return what a condition says of the values that it compares with constants."""
+    parts = parts_of(condition)
+    if not parts:
+        found = _span_of(condition)
+        return ((found[0], found[1], opposite(found[1])),) if found else ()
+    within: dict[object, Span] = {}
+    for part, holds in parts:
+        for value, when_true, when_false in claims_of(part):
+            within[value] = both(within.get(value, EVERY), when_true if holds else when_false)
+    # Where it does not hold, any of its parts may be the reason.
+    alone = len(within) == 1 and all(len(claims_of(part)) == 1 for part, _ in parts)
+    return tuple((value, span, opposite(span) if alone else EVERY) for value, span in within.items())
+
+
+def _span_of(condition: Condition) -> tuple[object, Span] | None:
     """Return the value that a comparison with constants tests, and where it holds; None for other conditions."""
     *how, value, bound = condition
     if not (isinstance(bound, tuple) and len(bound) == 2 and bound[0] == "literal" and isinstance(bound[1], int)):

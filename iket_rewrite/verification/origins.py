@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Name what an operand holds by where it comes from: the same name, the same value.
+
+What never changes in a thread (its index, a kernel parameter) and what is computed from that alone has a name of its
+own, wherever it is computed; the rest is named by the instructions whose results it can be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .flow import Flow
+from .operands import REGISTERS, immediate, split_operands
+from .sass import Instruction
+
+_PREDICATE = re.compile(r"U?P\d+$")
+#: What has one value in a thread as long as its kernel runs.
+_FIXED_REGISTER = re.compile(r"^SR_(TID|CTAID|NTID|NCTAID|LANEID|CgaCtaId)\b")
+CONSTANT = re.compile(r"^c\[0x[0-9a-f]+\]\[0x[0-9a-f]+\]$")
+_LOADS_CONSTANT = ("LDC", "ULDC", "LDCU", "MOV", "UMOV")
+#: The results of these depend on their operands and on nothing else.
+_PURE = ("SHF", "USHF", "LOP3", "ULOP3", "IADD3", "UIADD3", "VIADD", "UVIADD", "IMAD", "UIMAD", "LEA", "ULEA", "MOV")
+_PURE_COPIES = ("UMOV", "R2UR")
+#: How far a value is followed before it counts as one of its own.
+_DEPTH = 6
+
+
+class Origins:
+    """Where the operands of a function's instructions come from.
+
+    Args:
+        flow: the function.
+    """
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+
+    def of(self, operand: str, at: int, depth: int = 0) -> object:
+        """Name what an operand holds: by its registers' definitions, or wholly where those never change."""
+        operand = operand.removesuffix(".reuse")
+        literal = 0 if operand in ("RZ", "URZ") else immediate(operand)
+        if literal is not None:
+            return ("literal", literal)
+        registers = REGISTERS.findall(operand)
+        return (
+            REGISTERS.sub("_", operand),
+            tuple(self.register(register, at, depth) for register in registers),
+        )
+
+    def register(self, register: str, at: int, depth: int = 0) -> object:
+        """Name what a register holds."""
+        definitions, entry = self.flow.reaching(register, at)
+        if len(definitions) == 1 and not entry and depth < _DEPTH:
+            (definition,) = definitions
+            fixed = self.fixed(self.flow.instructions[definition], register, definition, depth)
+            if fixed is not None:
+                return fixed
+        return ("results", tuple(sorted(definitions)), entry)
+
+    def fixed(self, instruction: Instruction, register: str, index: int, depth: int = 0) -> object:
+        """Name a value that is the same wherever it is computed; None where it is none."""
+        operands = list(split_operands(instruction.operands))
+        stem = instruction.opcode.split(".", 1)[0]
+        if stem in ("LOP3", "ULOP3") and _PREDICATE.match(operands[0]) and operands[-1] in ("!PT", "!UPT"):
+            operands = operands[1:]
+        if instruction.predicate or len(operands) < 2 or operands[0] != register:
+            return None
+        if stem in ("S2R", "S2UR") and _FIXED_REGISTER.match(operands[1]):
+            return ("fixed", operands[1])
+        if instruction.opcode in _LOADS_CONSTANT and len(operands) == 2 and CONSTANT.match(operands[1]):
+            return ("fixed", operands[1])
+        if stem not in _PURE + _PURE_COPIES:
+            return None
+        sources = tuple(self.of(operand, index, depth + 1) for operand in operands[1:])
+        if any(True for source in sources for _ in definitions_in(source)):
+            return None
+        return sources[0] if stem in _PURE_COPIES else ("fixed", without_unit(instruction.opcode), sources)
+
+
+def definitions_in(name: object) -> Iterator[int]:
+    """Return the instructions on whose results a condition depends."""
+    if isinstance(name, tuple):
+        if len(name) == 3 and name[0] == "results":
+            yield from name[1]
+        else:
+            for part in name:
+                yield from definitions_in(part)
+
+
+def without_unit(opcode: str) -> str:
+    """Return an opcode without the letter of the uniform unit, which computes the same."""
+    return opcode[1:] if opcode.startswith(("UISETP", "USHF", "ULOP3", "UIADD3", "UVIADD", "UIMAD", "ULEA")) else opcode

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a condition is computed from, wherever that happened: whether it may go together with another one."""
+
+from __future__ import annotations
+
+import re
+
+from .conditions import LOADS, Conditions
+from .operands import REGISTERS, split_operands
+from .origins import CONSTANT
+
+_SOURCE = re.compile(r"!?(U?[RP]\d+)$")
+_FROM_LANES = ("LOP3", "ISETP", "PLOP3", "SEL", "MOV", "IMAD.MOV", "ULOP3", "VOTE", "R2UR")
+_CARRIES = ("SEL", "FSEL", "USEL", "LDL")
+_READS = ("LD", "ATOM", "RED", "S2", "CS2", "SHFL", "VOTE", "SYNCS")
+_NEVER_CHANGES = re.compile(r"c\[0x[0-9a-f]+\]\[[^\]]+\]|SR_\w+(?:\.\w+)?")
+
+
+class Sources:
+    """What the conditions of a function come from.
+
+    Args:
+        conditions: of the function.
+    """
+
+    def __init__(self, conditions: Conditions) -> None:
+        self.flow, self.predicates, self.origins = conditions.flow, conditions.predicates, conditions.origins
+        self._found: dict[int, frozenset[object]] = {}
+
+    def carried(self, index: int) -> bool:
+        """Say whether the condition that an instruction tests is one that a variable carries.
+
+        So it is where one of the values that it is computed from has several places of origin, was selected, or was put
+        away in local memory.  What is read from other memory is a value of its own.
+        """
+        work = [(register, index) for register, _ in self.predicates.tests(index)]
+        seen: set[int] = set()
+        while work:
+            definitions, _ = self.flow.reaching(*work.pop())
+            if len(definitions) > 1:
+                return True
+            for found in definitions - seen:
+                seen.add(found)
+                instruction = self.flow.instructions[found]
+                if instruction.opcode.startswith(_CARRIES):
+                    return True
+                if not instruction.opcode.startswith(_READS):
+                    operands = f"{instruction.predicate} {instruction.operands.partition(',')[2]}"
+                    work += [(register, found) for register in set(REGISTERS.findall(operands))]
+        return False
+
+    def of(self, index: int) -> frozenset[object]:
+        """Return what the condition that an instruction tests is computed from, wherever it was computed.
+
+        Returns:
+            Special registers and constants by their names, and ("read", address) for what is read from memory, by where
+            the address comes from: what is read once more from one place may be the same value.
+        """
+        if index not in self._found:
+            found: set[object] = set()
+            instruction = self.flow.instructions[index]
+            seen: set[tuple[str, int]] = set()
+            work = [(register, index) for register in _registers(f"{instruction.predicate} {instruction.operands}")]
+            while work:
+                register, before = work.pop()
+                for definition in self.flow.reaching(register, before)[0]:
+                    if (register, definition) in seen:
+                        continue
+                    seen.add((register, definition))
+                    one = self.flow.instructions[definition]
+                    read = f"{one.predicate} {one.operands.partition(',')[2]}"
+                    if LOADS.match(one.opcode):
+                        addresses = [part for part in split_operands(one.operands) if "[" in part]
+                        found.add(("read", *(self.origins.of(part, definition) for part in addresses)))
+                    else:
+                        found.update(_NEVER_CHANGES.findall(read))
+                        work += [(name, definition) for name in _registers(read)]
+            self._found[index] = frozenset(found)
+        return self._found[index]
+
+    def any_value(self, value: object) -> bool:
+        """Say whether what is compared is read from memory, or a kernel's parameter: nothing is known of its values."""
+        match value:
+            case ("_", (("results", (int(index),), False),)):
+                return re.match(r"^LD[GSL]?(\.\w+)*$", self.flow.instructions[index].opcode) is not None
+            case (str(text), ()) | ("_", (("fixed", str(text)),)):
+                return CONSTANT.match(text) is not None
+        return False
+
+    def from_lane_mask(self, register: str, before: int) -> bool:
+        """Follow what a register may hold back to where it comes from; say whether that is the lane mask."""
+        seen: set[int] = set()
+        work = [(register, before)]
+        while work:
+            name, at = work.pop()
+            definitions, _ = self.flow.reaching(name, at)
+            for index in definitions - seen:
+                seen.add(index)
+                instruction = self.flow.instructions[index]
+                if "SR_LTMASK" in instruction.operands:
+                    return True
+                if (kept := self.predicates.kept(name, index)) is not None:
+                    work.append((kept[0], kept[2]))
+                elif instruction.opcode.startswith(_FROM_LANES):
+                    sources = list(split_operands(instruction.operands))[1:]
+                    found = (_SOURCE.match(source.removesuffix(".reuse")) for source in sources)
+                    work += [(match.group(1), index) for match in found if match is not None]
+        return False
+
+
+def _registers(operands: str) -> set[str]:
+    return set(REGISTERS.findall(operands))
