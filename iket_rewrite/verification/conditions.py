@@ -23,6 +23,8 @@ LOADS = re.compile(r"^(LD(?!C|CU)|ATOM|SYNCS|RED)")
 #: What computes a predicate from its operands alone.
 _COMPARES = re.compile(r"^(U?ISETP|FSETP|DSETP|HSETP2|U?LOP3|U?PLOP3)\b")
 _TRUE = ("PT", "UPT")
+#: Comparisons of floating-point numbers that hold for NaN, and those of which they are the opposites.
+_UNORDERED = {"LEU": "GT", "LTU": "GE", "GEU": "LT", "GTU": "LE", "NEU": "EQ", "EQU": "NE", "NAN": "NUM"}
 #: How many conditions in one are told apart.
 _DEPTH = 6
 
@@ -46,7 +48,7 @@ class Conditions:
             if len(tests) > 1:
                 self._names[index] = self._all([self._part(register, index, value) for register, value in tests]), True
             else:
-                self._names[index] = self._name(tests[0][0], index, tests[0][1]) if tests else None
+                self._names[index] = self.name(tests[0][0], index, tests[0][1]) if tests else None
         return self._names[index]
 
     def act_together(self, first: int, second: int) -> bool:
@@ -68,7 +70,7 @@ class Conditions:
         table = self.predicates.table(index)
         if table is None or not len(table[0]) == len(table[1]) == 1:
             return None
-        return self._name(table[0][0], index, (True,) in table[1])
+        return self.name(table[0][0], index, (True,) in table[1])
 
     def _computing(self, index: int) -> set[int]:
         """Return the instructions that compute the predicate which an instruction tests."""
@@ -78,7 +80,7 @@ class Conditions:
     def _compare(self, indices: set[int]) -> bool:
         return all(_COMPARES.match(self.flow.instructions[index].opcode) for index in indices)
 
-    def _name(self, register: str, before: int, value: bool) -> tuple[Condition, bool] | None:
+    def name(self, register: str, before: int, value: bool) -> tuple[Condition, bool] | None:
         """Name what a predicate holds before an instruction; the flag is the condition's value where it has `value`."""
         names = set()
         for computed, index, result in self.predicates.computations(register, before, value):
@@ -113,12 +115,15 @@ class Conditions:
             value = self.origins.fixed(instruction, operands[1], index)
             if value is not None:
                 return ("equal", ("_", (value,)), ("literal", 0)), False
+        same = True
+        if how[0] in ("FSETP", "DSETP") and how[1] in _UNORDERED and plain:
+            opcode, same = opcode.replace(f".{how[1]}.", f".{_UNORDERED[how[1]]}.", 1), False
         position = operands.index(register) if register in operands else 0
         sources = [self.origins.of(operand, index) for operand in operands[1:]]
         if LOADS.match(opcode):
             # Memory may hold something else the next time.
             sources.append(("results", (index,), False))
-        return (opcode, instruction.predicate, position, tuple(sources)), True
+        return (opcode, instruction.predicate, position, tuple(sources)), same
 
     def _compared_beside(self, index: int, operands: list[str]) -> tuple[Condition, bool] | None:
         """Name a comparison whose outcome is combined with another predicate: `x == 4 && p`, `x != 4 || p`."""
@@ -152,7 +157,7 @@ class Conditions:
         computed = {one for _, one, _ in self.predicates.computations(register, index, value)}
         if self._depth < _DEPTH and self._compare(computed):
             self._depth += 1
-            name = self._name(register, index, value)
+            name = self.name(register, index, value)
             self._depth -= 1
         return name or (("predicate", self.origins.register(register, index)), value)
 

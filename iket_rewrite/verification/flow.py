@@ -11,6 +11,11 @@ from .operands import written
 from .sass import Instruction
 
 
+def opposite(guard: str) -> str:
+    """Return the guard of what acts where another one does not: "@!P0" for "@P0"."""
+    return guard.replace("!", "") if "!" in guard else guard.replace("@", "@!")
+
+
 class Flow(Graph):
     """A function's instructions with their graph and their results.
 
@@ -55,25 +60,47 @@ class Flow(Graph):
         positions = self._definitions.get(register, [])
         found: set[int] = set()
         entry = False
-        seen: set[int] = set()
-        work = [(self.block_of(before), before)]
+        seen: set[tuple[int, str]] = set()
+        work = [(self.block_of(before), before, "")]
         while work:
-            number, limit = work.pop()
+            number, limit, guard = work.pop()
             block = self.blocks[number]
             index = bisect_left(positions, limit)
             while index > 0 and positions[index - 1] >= block.start:
                 index -= 1
+                if guard and self._under(opposite(guard), positions[index], limit):
+                    continue
                 found.add(positions[index])
-                if certain(positions[index], before):
+                if certain(positions[index], before) or (guard and self._under(guard, positions[index], limit)):
                     break
             else:
                 if not block.predecessors:
                     entry = True
                 for predecessor in block.predecessors:
-                    if predecessor not in seen:
-                        seen.add(predecessor)
-                        work.append((predecessor, self.blocks[predecessor].end))
+                    guard = self._guard(predecessor, number)
+                    if (predecessor, guard) not in seen:
+                        seen.add((predecessor, guard))
+                        work.append((predecessor, self.blocks[predecessor].end, guard))
         return found, entry
+
+    def _guard(self, number: int, successor: int) -> str:
+        """Return the predicate that holds where a block is left for a successor, as it would guard an instruction."""
+        last = self.blocks[number].end - 1
+        predicate = self.instructions[last].predicate
+        targets = self.targets(last)[0]
+        taken = self.blocks[successor].start in targets
+        if not predicate or not targets or (taken and successor == number + 1):
+            return ""
+        if taken:
+            return predicate
+        alone = len(self.instructions[last].operands.split(",")) == 1
+        return opposite(predicate) if alone else ""
+
+    def _under(self, guard: str, index: int, limit: int) -> bool:
+        """Say whether an instruction is under a predicate that is not written from there on to a place."""
+        positions = self._definitions.get(guard.lstrip("@!"), [])
+        same = self.instructions[index].predicate == guard
+        return same and bisect_left(positions, index) == bisect_left(positions, limit)
 
     def certain(self, index: int, reader: int) -> bool:
         """Say whether an instruction has been executed wherever a reader behind it is.

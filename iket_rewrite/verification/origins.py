@@ -20,10 +20,12 @@ _FIXED_REGISTER = re.compile(r"^SR_(TID|CTAID|NTID|NCTAID|LANEID|CgaCtaId)\b")
 CONSTANT = re.compile(r"^c\[0x[0-9a-f]+\]\[0x[0-9a-f]+\]$")
 _LOADS_CONSTANT = ("LDC", "ULDC", "LDCU", "MOV", "UMOV")
 #: The results of these depend on their operands and on nothing else.
-_PURE = ("SHF", "USHF", "LOP3", "ULOP3", "IADD3", "UIADD3", "VIADD", "UVIADD", "IMAD", "UIMAD", "LEA", "ULEA", "MOV")
-_PURE_COPIES = ("UMOV", "R2UR")
+_PURE = ("SHF", "USHF", "LOP3", "ULOP3", "IADD3", "UIADD3", "VIADD", "UVIADD", "IMAD", "UIMAD", "LEA", "ULEA")
+_COPIES = ("MOV", "UMOV", "R2UR")
 #: How far a value is followed before it counts as one of its own.
 _DEPTH = 6
+#: How many instructions may compute one value.
+_MOST_DEFINITIONS = 4
 
 
 class Origins:
@@ -51,31 +53,38 @@ class Origins:
     def register(self, register: str, at: int, depth: int = 0) -> object:
         """Name what a register holds."""
         definitions, entry = self.flow.reaching(register, at)
-        if len(definitions) == 1 and not entry and depth < _DEPTH:
-            (definition,) = definitions
-            fixed = self.fixed(self.flow.instructions[definition], register, definition, depth)
-            if fixed is not None:
-                return fixed
+        if len(definitions) <= _MOST_DEFINITIONS and not entry and depth < _DEPTH:
+            # ptxas reads a parameter once more on another way to one place.
+            fixed = {self.fixed(self.flow.instructions[one], register, one, depth) for one in definitions}
+            if len(fixed) == 1 and None not in fixed:
+                return fixed.pop()
         return ("results", tuple(sorted(definitions)), entry)
 
     def fixed(self, instruction: Instruction, register: str, index: int, depth: int = 0) -> object:
-        """Name a value that is the same wherever it is computed; None where it is none."""
+        """Name what an instruction computes, where that is the same wherever it is computed; None where it is not."""
         operands = list(split_operands(instruction.operands))
         stem = instruction.opcode.split(".", 1)[0]
         if stem in ("LOP3", "ULOP3") and _PREDICATE.match(operands[0]) and operands[-1] in ("!PT", "!UPT"):
             operands = operands[1:]
-        if instruction.predicate or len(operands) < 2 or operands[0] != register:
+        if len(operands) < 2 or operands[0] != register:
             return None
         if stem in ("S2R", "S2UR") and _FIXED_REGISTER.match(operands[1]):
             return ("fixed", operands[1])
         if instruction.opcode in _LOADS_CONSTANT and len(operands) == 2 and CONSTANT.match(operands[1]):
             return ("fixed", operands[1])
-        if stem not in _PURE + _PURE_COPIES:
+        # A product of nothing is how ptxas copies with the multiplier.
+        copies = stem in _COPIES or (stem == "IMAD" and operands[1:3] == ["RZ", "RZ"] and len(operands) == 4)
+        if stem not in _PURE and not copies:
             return None
         sources = tuple(self.of(operand, index, depth + 1) for operand in operands[1:])
         if any(True for source in sources for _ in definitions_in(source)):
             return None
-        return sources[0] if stem in _PURE_COPIES else ("fixed", without_unit(instruction.opcode), sources)
+        if copies:
+            match sources[-1]:
+                case ("_", (source,)):
+                    return source
+            return sources[-1]
+        return ("fixed", without_unit(instruction.opcode), sources)
 
 
 def definitions_in(name: object) -> Iterator[int]:

@@ -137,8 +137,9 @@ class Follower:
         """Follow every path.
 
         Args:
-            forgetful: forget what is known of conditions wherever no range is open.  These are fewer states, of more
-                paths than there are: where none of them has a fault there is none, and a fault says nothing.
+            forgetful: forget what is known of conditions behind each pop that leaves no range open.  These are fewer
+                states, of more paths than there are: where none of them has a fault there is none; a fault says
+                nothing.
         """
         self.forgetful = forgetful
         paths = Paths()
@@ -194,14 +195,19 @@ class Follower:
         for holds, split in self._split(index, state):
             # The lanes that skip their leader's pop are of the same warp.
             if not holds and not self._by_leader(index):
-                yield from self._after(index, split)
+                yield from self._after(index, self._remembered(index, split))
                 continue
             after, fault = self._move(index, split)
             if fault is not None and fault.kind == "loop":
                 yield Way(None, (fault,), self.closing.behind(index) >= len(after.stack))
                 continue
-            for way in self._after(index, after):
+            for way in self._after(index, self._remembered(index, after)):
                 yield Way(way.to, (*((fault,) if fault else ()), *way.faults))
+
+    def _remembered(self, index: int, state: State) -> State:
+        """Return a state behind an event, with what is still remembered of conditions."""
+        closed = self.moves[index] == abi.ID_POP and not state.stack and not state.tokens
+        return state.knowing(NOTHING) if self.forgetful and closed else state
 
     def _exit(self, index: int, state: State) -> Iterator[Way]:
         """Check what is open where the path ends; go on past a conditional exit."""
@@ -262,9 +268,7 @@ class Follower:
                 yield from (self._into(successor, split) for successor in (targets if holds else others))
 
     def _into(self, number: int, state: State) -> Way:
-        forgets = self.forgetful and not state.stack and not state.tokens
-        known = NOTHING if forgets else self.facts.into(number, state.facts)
-        return Way((self.flow.blocks[number].start, state.knowing(known)))
+        return Way((self.flow.blocks[number].start, state.knowing(self.facts.into(number, state.facts))))
 
     # --- Conditions -----------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any
 from .. import abi
 from .. import metadata_records as records_of
 from ..abi import Method
+from .conditions import Conditions
 from .declarations import Declarations
 from .flow import Flow
 from .records import Record, Store
@@ -127,18 +128,24 @@ class RecordRules:
                 break
 
     def _judge_predicates(self, flow: Flow, record: Record, where: dict[str, Any]) -> None:
-        stores = record.stores
-        predicates = {flow.instructions[store.index].predicate for store in stores}
+        stores = [store.index for store in record.stores]
+        predicates = {flow.instructions[index].predicate for index in stores}
         trigger = flow.instructions[record.trigger].predicate
-        if len(predicates) > 1:
+        if len(predicates) > 1 and not _act_together(flow, stores):
             shown = ", ".join(sorted(predicate or "none" for predicate in predicates))
             self.find("split-predicate", f"the stores of one record are under different predicates: {shown}", **where)
-        elif trigger and stores and predicates != {trigger}:
+        elif trigger and stores and predicates != {trigger} and not _act_together(flow, [stores[0], record.trigger]):
             self.find(
                 "trigger-predicate",
                 f"the trigger is under {trigger}, its record under {next(iter(predicates)) or 'none'}",
                 **where,
             )
+
+
+def _act_together(flow: Flow, indices: list[int]) -> bool:
+    """Say whether instructions under predicates of different names test one condition."""
+    conditions = Conditions(flow)
+    return all(conditions.act_together(indices[0], index) for index in indices[1:])
 
 
 def _as_written(number: int | None) -> str:

@@ -7,7 +7,7 @@ import re
 
 from .conditions import LOADS, Conditions
 from .operands import REGISTERS, split_operands
-from .origins import CONSTANT
+from .origins import CONSTANT, definitions_in
 
 _SOURCE = re.compile(r"!?(U?[RP]\d+)$")
 _FROM_LANES = ("LOP3", "ISETP", "PLOP3", "SEL", "MOV", "IMAD.MOV", "ULOP3", "VOTE", "R2UR")
@@ -24,7 +24,8 @@ class Sources:
     """
 
     def __init__(self, conditions: Conditions) -> None:
-        self.flow, self.predicates, self.origins = conditions.flow, conditions.predicates, conditions.origins
+        self.flow, self.conditions = conditions.flow, conditions
+        self.predicates, self.origins = conditions.predicates, conditions.origins
         self._found: dict[int, frozenset[object]] = {}
 
     def carried(self, index: int) -> bool:
@@ -36,8 +37,9 @@ class Sources:
         work = [(register, index) for register, _ in self.predicates.tests(index)]
         seen: set[int] = set()
         while work:
-            definitions, _ = self.flow.reaching(*work.pop())
-            if len(definitions) > 1:
+            register, before = work.pop()
+            definitions, _ = self.flow.reaching(register, before)
+            if len(definitions) > 1 and not self._one_value(register, before):
                 return True
             for found in definitions - seen:
                 seen.add(found)
@@ -48,6 +50,12 @@ class Sources:
                     operands = f"{instruction.predicate} {instruction.operands.partition(',')[2]}"
                     work += [(register, found) for register in set(REGISTERS.findall(operands))]
         return False
+
+    def _one_value(self, register: str, before: int) -> bool:
+        """Say whether a register holds the same, whichever instruction has written it."""
+        if "P" in register:
+            return self.conditions.name(register, before, True) is not None
+        return not any(True for _ in definitions_in(self.origins.register(register, before)))
 
     def of(self, index: int) -> frozenset[object]:
         """Return what the condition that an instruction tests is computed from, wherever it was computed.

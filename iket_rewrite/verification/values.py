@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
+from functools import partial
 
 from .conditions import Conditions
 from .flow import Flow
@@ -47,10 +48,14 @@ class Values:
 
     def __init__(self, flow: Flow, conditions: Conditions) -> None:
         self.flow, self.conditions = flow, conditions
-        self._values: dict[tuple[int, str], Linear] = {}
+        self._values: dict[tuple[int, str, int | None], Linear] = {}
 
-    def value(self, operand: str, before: int, depth: int = 0) -> Linear:
-        """Return what is known of an operand's value before an instruction."""
+    def value(self, operand: str, before: int) -> Linear:
+        """Return what is known of the value that an instruction reads: what it is whenever the instruction acts."""
+        return self._value(operand, before, before if self.flow.instructions[before].predicate else None, 0)
+
+    def _value(self, operand: str, before: int, user: int | None, depth: int) -> Linear:
+        """Return an operand's value before an instruction, as far as a predicated user further down makes use of it."""
         operand = operand.removesuffix(".reuse")
         if operand in ("RZ", "URZ"):
             return Linear(None, 0)
@@ -61,32 +66,34 @@ class Values:
         if match is None or match.group(1):
             return Linear(("operand", before, operand), 0)
         register = match.group(2)
-        definitions, entry = self.flow.reaching(register, before, self._certain)
+        definitions, entry = self.flow.reaching(register, before, partial(self._certain, user))
         if len(definitions) != 1 or entry or depth > _DEPTH:
             values = set()
             if not entry and depth <= _DEPTH and len(definitions) <= 8:
-                values = {self._result(index, register, depth + 1) for index in definitions}
+                values = {self._result(index, register, user, depth + 1) for index in definitions}
             if len(values) == 1:
                 return values.pop()
             return Linear(("merge", register, frozenset(definitions), entry), 0)
-        return self._result(next(iter(definitions)), register, depth + 1)
+        return self._result(next(iter(definitions)), register, user, depth + 1)
 
-    def _certain(self, index: int, reader: int) -> bool:
-        """Say whether an instruction has been executed wherever a reader behind it is."""
+    def _certain(self, user: int | None, index: int, reader: int) -> bool:
+        """Say whether an instruction has been executed wherever a reader behind it, or that one's user, is."""
         if self.flow.certain(index, reader):
             return True
-        # With more conditions than predicates, ptxas computes one anew between two instructions that it guards.
-        return index < reader and self.conditions.act_together(index, reader)
+        # With more conditions than predicates, ptxas computes one anew between two instructions that it guards; and
+        # what stands between two predicated instructions need not be predicated.
+        readers = {reader} if user is None else {reader, user}
+        return any(index < one and self.conditions.act_together(index, one) for one in readers)
 
-    def _result(self, index: int, register: str, depth: int) -> Linear:
-        key = (index, register)
+    def _result(self, index: int, register: str, user: int | None, depth: int) -> Linear:
+        key = (index, register, user)
         if key not in self._values:
             # A loop leads back here: until more is known, the value is its own symbol.
             self._values[key] = Linear(("def", index, register), 0)
-            self._values[key] = self._evaluate(index, register, depth) or self._values[key]
+            self._values[key] = self._evaluate(index, register, user, depth) or self._values[key]
         return self._values[key]
 
-    def _evaluate(self, index: int, register: str, depth: int) -> Linear | None:
+    def _evaluate(self, index: int, register: str, user: int | None, depth: int) -> Linear | None:
         instruction = self.flow.instructions[index]
         operands = [part.strip() for part in split_operands(instruction.operands)]
         if not operands or operands[0].removesuffix(".64") != register:
@@ -94,7 +101,7 @@ class Values:
         opcode, sources = instruction.opcode, [part for part in operands[1:] if not _is_predicate(part)]
 
         def known(operand: str) -> Linear:
-            return self.value(operand, index, depth)
+            return self._value(operand, index, user, depth)
 
         stem = opcode.split(".", 1)[0]
         if stem in ("S2R", "S2UR", "CS2R", "CS2UR", "S2UR_") and sources:
