@@ -61,13 +61,19 @@ def check_balance(flow: Flow, records: tuple[Record, ...], kinds: dict[int, Even
     moves = moves_of(records, kinds)
     if not moves:
         return Balance()
+    # Most functions pair up whatever their conditions are, which takes time to find out.
+    if _sound(Follower(flow, moves, kinds, blind=True).run()):
+        return Balance()
     follower = Follower(flow, moves, kinds)
     paths = follower.run()
     if not paths.undecided:
         return _Judge(follower, paths).judge()
-    more = follower.run(forgetful=True)
-    sound = not more.undecided and not any(way.faults for ways in more.ways.values() for way in ways)
-    return Balance(undecided="" if sound else paths.undecided)
+    return Balance(undecided="" if _sound(follower.run(forgetful=True)) else paths.undecided)
+
+
+def _sound(paths: Paths) -> bool:
+    """Say whether no path has a fault, be there some that are none."""
+    return not paths.undecided and not any(way.faults for ways in paths.ways.values() for way in ways)
 
 
 class _Judge:

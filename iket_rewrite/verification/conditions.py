@@ -57,6 +57,8 @@ class Conditions:
         So it is where both test one condition, kept or computed anew, and nothing between them writes what it is
         computed from.
         """
+        if not self.flow.instructions[first].predicate or not self.flow.instructions[second].predicate:
+            return False
         name = self.named(first)
         if name is None or name != self.named(second):
             return False

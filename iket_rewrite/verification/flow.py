@@ -31,6 +31,7 @@ class Flow(Graph):
         #: What each instruction may write.
         self.results = [written(instruction) for instruction in instructions]
         self._definitions = self._find_definitions()
+        self._reached: dict[tuple[str, int], tuple[frozenset[int], bool]] = {}
 
     def _find_definitions(self) -> dict[str, list[int]]:
         definitions: dict[str, list[int]] = {}
@@ -45,7 +46,7 @@ class Flow(Graph):
 
     def reaching(
         self, register: str, before: int, certain: Callable[[int, int], bool] | None = None
-    ) -> tuple[set[int], bool]:
+    ) -> tuple[frozenset[int], bool]:
         """Return the instructions whose result a register can hold when an instruction reads it.
 
         The flag says that the register can also hold what it held on entry.
@@ -56,7 +57,13 @@ class Flow(Graph):
             certain: says of an instruction and a reader whether the one has been executed wherever the other is; left
                 out, `certain` of this class.
         """
-        certain = certain or self.certain
+        if certain is not None:
+            return self._reaching(register, before, certain)
+        if (register, before) not in self._reached:
+            self._reached[register, before] = self._reaching(register, before, self.certain)
+        return self._reached[register, before]
+
+    def _reaching(self, register: str, before: int, certain: Callable[[int, int], bool]) -> tuple[frozenset[int], bool]:
         positions = self._definitions.get(register, [])
         found: set[int] = set()
         entry = False
@@ -81,7 +88,7 @@ class Flow(Graph):
                     if (predecessor, guard) not in seen:
                         seen.add((predecessor, guard))
                         work.append((predecessor, self.blocks[predecessor].end, guard))
-        return found, entry
+        return frozenset(found), entry
 
     def _guard(self, number: int, successor: int) -> str:
         """Return the predicate that holds where a block is left for a successor, as it would guard an instruction."""

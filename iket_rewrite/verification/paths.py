@@ -117,16 +117,17 @@ class Follower:
         flow: the function.
         moves: the event of each trigger that opens or closes a range, by the trigger's index.
         kinds: the kind of each declared event, by id.
+        blind: learn nothing of conditions: every way is gone at each, so there are more paths than there are.
     """
 
-    def __init__(self, flow: Flow, moves: dict[int, int], kinds: dict[int, EventKind]) -> None:
+    def __init__(self, flow: Flow, moves: dict[int, int], kinds: dict[int, EventKind], *, blind: bool = False) -> None:
         self.flow, self.moves, self.kinds = flow, moves, kinds
         self.places = Counter(moves.values())
         self.names = Conditions(flow)
         self.sources = Sources(self.names)
-        self.facts = Facts(flow, self.names, {*moves, *flow.jumps()})
+        self.facts = Facts(flow, self.names, () if blind else {*moves, *flow.jumps()})
         self.leader_cache: dict[int, bool] = {}
-        exits = {index for index, one in enumerate(flow.instructions) if one.opcode.split(".", 1)[0] == "EXIT"}
+        exits = {index for index in flow.jumps() if flow.instructions[index].opcode.startswith("EXIT")}
         #: Where something happens to a state between the ends of blocks.
         self.stops = sorted({*self.moves, *self.facts.forgets, *exits})
         self.exits = exits

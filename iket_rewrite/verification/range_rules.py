@@ -87,7 +87,7 @@ class RangeRules:
             if by_trigger[end].id != closing:
                 continue
             own = own_instructions(flow, records, start + 1, end + 1)
-            if all(index in own for index in range(start + 1, end + 1)):
+            if own.issuperset(range(start + 1, end + 1)):
                 self.find(
                     "empty-range",
                     f"nothing stands between the two ends of {event.name!r}",

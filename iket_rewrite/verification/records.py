@@ -79,7 +79,7 @@ def find_records(flow: Flow) -> tuple[Record, ...]:
     return tuple(
         _record(values, index)
         for index, instruction in enumerate(flow.instructions)
-        if instruction.opcode.split(".", 1)[0] == TRIGGER
+        if instruction.opcode.startswith(TRIGGER)
     )
 
 

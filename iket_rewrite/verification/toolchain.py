@@ -17,7 +17,7 @@ from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import IO, NoReturn
 
     from ..errors import ToolError
 
@@ -27,6 +27,8 @@ _WHEEL_FOLDERS = ("nvidia/cu13/bin", "nvidia/cuda_nvdisasm/bin", "nvidia/cuda_cu
 #: Seconds after which a tool counts as hanging: at least, and for each megabyte of its file, which takes it about one.
 _PATIENCE, _PATIENCE_PER_MB = 60.0, 30.0
 _CHUNK = 1 << 16
+#: What Linux grants to everyone.
+_PIPE = 1 << 20
 
 
 def _fault(message: str, *, remedy: str = "") -> ToolError:
@@ -107,6 +109,7 @@ class RunningTool:
             )
         except OSError as error:
             raise _fault(f"{self.command[0]} can not be started: {error.strerror or error}") from None
+        _widen(self._process.stdout)
 
     def chunks(self) -> Iterator[bytes]:
         """Yield what the tool prints, as it comes.
@@ -167,6 +170,17 @@ class RunningTool:
     def _complaint(self) -> str:
         text = self._complaints.decode("utf-8", "replace")
         return " ".join(text.split())[-500:]
+
+
+def _widen(pipe: IO[bytes] | None) -> None:
+    """Let a tool print on while what it has printed is worked on, where the system has wider pipes (Linux)."""
+    try:
+        from fcntl import F_SETPIPE_SZ, fcntl
+
+        if pipe is not None:
+            fcntl(pipe.fileno(), F_SETPIPE_SZ, _PIPE)
+    except (ImportError, OSError):
+        pass
 
 
 def run_tool(name: str, arguments: Sequence[str], folder: str | None = None) -> bytes:
