@@ -112,7 +112,7 @@ def measure(count: int, runs: int) -> tuple[list[str], bool]:
         path = Path(folder) / "image.cubin"
         for name, (kernels, events) in cases.items():
             build(path, kernels, events)
-            ours, theirs = compare(path, 2 * runs if name == "small" else max(3, runs // 2))
+            ours, theirs = compare(path, 4 * runs if name == "small" else max(5, runs // 2))
             ratio, size = ours / theirs, path.stat().st_size / 1e6
             met &= ratio <= GOALS[name]
             rows.append(
