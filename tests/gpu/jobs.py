@@ -17,6 +17,8 @@ CLUSTER_IN = [3 * index - 40 for index in range(128)]
 GEMM = {"m": 32, "n": 48, "k": 40}
 GEMM_A = [float((3 * index) % 5) for index in range(GEMM["m"] * GEMM["k"])]
 GEMM_B = [float((5 * index) % 7) for index in range(GEMM["k"] * GEMM["n"])]
+#: Compared with 7.
+FLAGS = [9, 3, 8, 7, 70, 0, 12, 6, 1000]
 SILU_IN = [float(index % 3) for index in range(64)]
 
 
@@ -39,6 +41,7 @@ def jobs() -> list[Job]:
         Job.fixture("all_payloads", "all_payloads", (6,), (256,), {"words": 64}, {"f32": 1.5}),
         Job.fixture("scoped_exits", "scoped_exits", (2,), (64,), {"words": 128}),
         Job(HERE / "conditional.cu", "conditional", (2,), (64,), [{"words": 128}]),
+        Job(HERE / "roles.cu", "roles", (1,), (512,), [{"words": 64}, integers(FLAGS), {"u32": 7}]),
         Job.fixture("block_reduce", "block_reduce", (2,), (256,), floats(REDUCE_IN), {"words": 2}, {"u32": 512}),
         Job.fixture(
             "many_events", "many_events", (1,), (64,), integers(SORT_IN), {"words": 64}, {"words": 128}, {"words": 64}

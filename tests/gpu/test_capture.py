@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 from gpu.capture import f32, f64
-from gpu.jobs import CLUSTER_IN, GEMM, GEMM_A, GEMM_B, REDUCE_IN, SILU_IN, SORT_IN
+from gpu.jobs import CLUSTER_IN, FLAGS, GEMM, GEMM_A, GEMM_B, REDUCE_IN, SILU_IN, SORT_IN
 
 from iket_rewrite import abi
 
@@ -124,6 +124,20 @@ def test_an_event_under_a_condition_is_recorded_by_the_warps_that_meet_it(captur
         marks = launch.warp(block, warp).marks
         assert {mark.name: mark.payload for mark in marks} == expected
         assert len(marks) == len(expected)
+
+
+def test_events_under_more_conditions_than_there_are_predicates(captured):
+    launch = captured["roles"]
+    up = [number for number, value in enumerate(FLAGS) if value > 7]
+    expected = {f"flag {number}": None for number in up} | {f"again {number}": FLAGS[number] for number in up}
+    assert len(launch.warps) == 16
+    for warp in range(16):
+        found = launch.warp(0, warp)
+        assert {mark.name: mark.payload for mark in found.marks} == expected
+        assert len(found.marks) == len(expected)
+        assert [(one.name, one.first) for one in found.ranges] == (
+            [(f"role {warp}", 100 * warp + 7)] if warp < 12 else []
+        )
 
 
 # --- Real kernels ---------------------------------------------------------------------------------------------
