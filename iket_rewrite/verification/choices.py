@@ -22,7 +22,7 @@ from functools import cached_property
 
 from .outcomes import Outcomes
 from .paths import Follower, Node, Open, State, Way
-from .spans import ENDS
+from .spans import ENDS, parts_of
 
 
 class Choices:
@@ -35,7 +35,7 @@ class Choices:
 
     def __init__(self, follower: Follower, outcomes: Outcomes) -> None:
         self.outcomes, self.flow, self.moves = outcomes, follower.flow, follower.moves
-        self.sources, self.facts = follower.sources, follower.facts
+        self.conditions, self.sources, self.facts = follower.names, follower.sources, follower.facts
         self._loops: dict[int, bool] = {}
         self._loose: dict[int, bool] = {}
 
@@ -86,7 +86,7 @@ class Choices:
         """Say whether the choice at a node has nothing to do with what is open there."""
         at, state = node
         known = self._known[at, state.facts]
-        if self.sources.carried(self._choosing(at)) or self._related(self._choosing(at)):
+        if self.sources.carried(self._choosing(at)) or self._related(node):
             return False
         if len(known) == 1:
             return True
@@ -128,14 +128,22 @@ class Choices:
         last = self.flow.blocks[self.flow.block_of(at)].end - 1
         return next((index for index in range(at, last) if index in self.moves), last)
 
-    def _related(self, index: int) -> bool:
+    def _related(self, node: Node) -> bool:
         """Say whether a condition may go together with another one that was tested before: they share what they test.
 
-        A value that is read from memory, and that no other condition is computed from, makes a condition its own.
+        A value that is read from memory, and that no other condition is computed from, makes a condition its own where
+        the condition can have both outcomes by that value alone.
         """
-        sources, others = self.sources.of(index), self._tested_before(index)
-        reads = {one for one in sources if isinstance(one, tuple)}
-        return bool(sources & others) and not reads - others
+        index = self._choosing(node[0])
+        others = self._tested_before(index)
+        if not self.sources.of(index) & others:
+            return False
+        named = self.conditions.named(index)
+        if named is None:
+            return True
+        parts = [part for part, _ in parts_of(named[0])] or [named[0]]
+        open_yet = [part for part in parts if not self.facts.decided(node[1].facts, part)]
+        return len(open_yet) != 1 or not self.sources.deciding(open_yet[0]) - others
 
     def _tested_before(self, index: int) -> frozenset[object]:
         """Return what other conditions are computed from that are tested on a way to an instruction."""

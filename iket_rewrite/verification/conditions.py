@@ -10,6 +10,7 @@ conditions in one (`w == 4 && c`): that one is named by its parts.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import product
 
 from .flow import Flow
@@ -170,6 +171,21 @@ class Conditions:
         for condition, holds in parts:
             flat.update(parts_of(condition) if holds and parts_of(condition) else [(condition, holds)])
         return ("and", tuple(sorted(flat, key=repr)))
+
+
+def results_of(condition: Condition) -> Iterator[int]:
+    """Return the instructions whose results a comparison compares, each as it is; nothing for other conditions."""
+    match condition:
+        case ("equal", left, right) | ("less", _, left, right):
+            operands: tuple[object, ...] = (left, right)
+        case (str(opcode), "", 0, (_, left, right, ("PT" | "UPT", ()))) if "SETP" in opcode:
+            operands = (left, right)
+        case _:
+            return
+    for operand in operands:
+        match operand:
+            case ("_", (("results", (int(index),), False),)):
+                yield index
 
 
 def _ordered(comparison: str, unsigned: bool, left: object, right: object) -> tuple[Condition, bool] | None:

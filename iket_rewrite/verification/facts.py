@@ -69,6 +69,7 @@ class Facts:
         constants = self.names.predicates.constant
         learnt = {one for one, indices in held.items() if any(i in copied or constants(i) is not None for i in indices)}
         numbers = _worth_a_number([condition for condition, _ in (*found.values(), *copied.values())], learnt)
+        self._numbers = numbers
         for condition, number in numbers.items():
             self._describe(condition, numbers)
             for index in set(definitions_in(condition)) | set(held.get(condition, ())):
@@ -168,6 +169,11 @@ class Facts:
                 return False
         values = {claim[0] for claim in self._claims[condition]}
         return all(self._left(told.items(), tested) for tested in values)
+
+    def decided(self, known: Known, condition: Condition) -> bool:
+        """Say whether what is known leaves a condition one value only."""
+        number = self._numbers.get(condition)
+        return number is not None and not all(self.possible(known, number, value) for value in (True, False))
 
     def left(self, known: Known, condition: int, value: bool) -> Span:
         """Return what a compared value can be where a condition on it has a value, beside what else is known of it."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import re
 
-from .conditions import LOADS, Conditions
+from .conditions import LOADS, Conditions, results_of
 from .operands import REGISTERS, split_operands
 from .origins import CONSTANT, definitions_in
+from .spans import Condition
 
 _SOURCE = re.compile(r"!?(U?[RP]\d+)$")
 _FROM_LANES = ("LOP3", "ISETP", "PLOP3", "SEL", "MOV", "IMAD.MOV", "ULOP3", "VOTE", "R2UR")
 _CARRIES = ("SEL", "FSEL", "USEL", "LDL")
 _READS = ("LD", "ATOM", "RED", "S2", "CS2", "SHFL", "VOTE", "SYNCS")
+#: The results of these of one value and constants are as many as the value's.
+_ONE_TO_ONE = ("IADD", "VIADD", "IMAD", "MOV", "UMOV", "R2UR", "FADD", "FMUL", "FFMA", "I2F", "F2F")
 _NEVER_CHANGES = re.compile(r"c\[0x[0-9a-f]+\]\[[^\]]+\]|SR_\w+(?:\.\w+)?")
 
 
@@ -78,13 +81,35 @@ class Sources:
                     one = self.flow.instructions[definition]
                     read = f"{one.predicate} {one.operands.partition(',')[2]}"
                     if LOADS.match(one.opcode):
-                        addresses = [part for part in split_operands(one.operands) if "[" in part]
-                        found.add(("read", *(self.origins.of(part, definition) for part in addresses)))
+                        found.add(self._read(definition))
                     else:
                         found.update(_NEVER_CHANGES.findall(read))
                         work += [(name, definition) for name in _registers(read)]
             self._found[index] = frozenset(found)
         return self._found[index]
+
+    def deciding(self, condition: Condition) -> frozenset[object]:
+        """Return which reads of memory can make a condition hold and not hold, whatever else it is computed from.
+
+        So it is where a comparison, alone, is of what was read, or of what is computed from that and constants.
+        """
+        found: set[object] = set()
+        work = list(results_of(condition))
+        while work:
+            definition = work.pop()
+            one = self.flow.instructions[definition]
+            read = _registers(one.operands.partition(",")[2])
+            if LOADS.match(one.opcode):
+                found.add(self._read(definition))
+            elif one.opcode.startswith(_ONE_TO_ONE) and len(read) == 1:
+                definitions, entry = self.flow.reaching(read.pop(), definition)
+                work += definitions if len(definitions) == 1 and not entry else ()
+        return frozenset(found)
+
+    def _read(self, index: int) -> object:
+        """Name what is read from memory by where the address comes from."""
+        addresses = [part for part in split_operands(self.flow.instructions[index].operands) if "[" in part]
+        return ("read", *(self.origins.of(part, index) for part in addresses))
 
     def any_value(self, value: object) -> bool:
         """Say whether what is compared is read from memory, or a kernel's parameter: nothing is known of its values."""
