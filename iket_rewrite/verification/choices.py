@@ -6,11 +6,11 @@ A path that faults need not be one that is ever taken: a range that is opened un
 fault counts where one choice makes it: on the way chosen no path comes right, and nothing that happened before can bear
 on it.  That is so where
 
-* every path that arrives at the choice has the same ranges open there; or
-* no variable carries the condition that is tested, and no path that can come right at all takes that way there; or
+* no path that can come right at all takes that way there, and either no variable carries the condition that is tested,
+  or every path that arrives there has the same ranges open; or
 * no variable carries it, no other condition tests what it tests, and the paths which can still come right, and on which
   the same is known of conditions, have the same ranges open; or no loop and no variable is concerned: neither is the
-  choice in a loop, nor are ranges opened or closed in one or where a variable says so.
+  choice in a loop, nor are ranges opened or closed in one or under conditions that may go together with others.
 
 The choice is none where the wrong way is what comparisons leave of a value that may have no others: the way past all
 cases of a `switch` over `x % 3`.
@@ -20,8 +20,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from .facts import NOTHING, Known
 from .outcomes import Outcomes
 from .paths import Follower, Node, Open, State, Way
+from .sources import PARAMETERS
 from .spans import ENDS, parts_of
 
 
@@ -43,7 +45,7 @@ class Choices:
         """Say whether a way from a node, from which some path comes right, is wrong whatever happened before."""
         if not self.outcomes.goes_wrong(node) or self._left_over(node):
             return False
-        return len(self._opened[node[0]]) == 1 or self._never_right(node) or self._free(node)
+        return self._never_right(node) or self._free(node)
 
     # --- What is open at a place ----------------------------------------------------------------------------
 
@@ -77,7 +79,12 @@ class Choices:
     def _never_right(self, node: Node) -> bool:
         """Say whether a node has a way that is wrong here, and right from no other node at its place."""
         at, state = node
-        if self.sources.carried(self._choosing(at)):
+        index = self._choosing(at)
+        if len(self._opened[at]) > 1 and self.sources.carried(index):
+            return False
+        # What tests before a switch's jump tell of its targets is not known, nor what its target tells of tests behind.
+        switched = self._is_switch(index) or bool(self.sources.of(index) & self._switched)
+        if switched and self._related(index, state.facts):
             return False
         wrong = [way for way in self.outcomes.paths.ways[node] if self.outcomes.wrong(node, way)]
         return any((at, _side(state, way)) not in self._right for way in wrong)
@@ -86,7 +93,7 @@ class Choices:
         """Say whether the choice at a node has nothing to do with what is open there."""
         at, state = node
         known = self._known[at, state.facts]
-        if self.sources.carried(self._choosing(at)) or self._related(node):
+        if self.sources.carried(self._choosing(at)) or self._related(self._choosing(at), state.facts):
             return False
         if len(known) == 1:
             return True
@@ -128,13 +135,12 @@ class Choices:
         last = self.flow.blocks[self.flow.block_of(at)].end - 1
         return next((index for index in range(at, last) if index in self.moves), last)
 
-    def _related(self, node: Node) -> bool:
+    def _related(self, index: int, known: Known) -> bool:
         """Say whether a condition may go together with another one that was tested before: they share what they test.
 
         A value that is read from memory, and that no other condition is computed from, makes a condition its own where
         the condition can have both outcomes by that value alone.
         """
-        index = self._choosing(node[0])
         others = self._tested_before(index)
         if not self.sources.of(index) & others:
             return False
@@ -142,19 +148,19 @@ class Choices:
         if named is None:
             return True
         parts = [part for part, _ in parts_of(named[0])] or [named[0]]
-        open_yet = [part for part in parts if not self.facts.decided(node[1].facts, part)]
+        open_yet = [part for part in parts if not self.facts.decided(known, part)]
         return len(open_yet) != 1 or not self.sources.deciding(open_yet[0]) - others
 
     def _tested_before(self, index: int) -> frozenset[object]:
         """Return what other conditions are computed from that are tested on a way to an instruction."""
         numbered = self.facts.tested
         number = numbered.get(index, (-1, True))[0]
-        # What comparisons with constants tell of one another is known; those in front of a switch's jump are its own.
+        # What comparisons with constants tell of one another is known.
         apart = {one for one, (other, _) in numbered.items() if self._alike(other, number)}
-        if self.flow.instructions[index].opcode.startswith(("BRX", "JMX")):
-            apart |= {one for one, (other, _) in numbered.items() if other in self.facts.compared}
-            apart |= {self.flow.blocks[one].end - 1 for one in self.flow.blocks[self.flow.block_of(index)].predecessors}
-        tests = [one for one in {*self.moves, *self.flow.jumps()} - apart - {index} if self.flow.conditional(one)]
+        if self._is_switch(index):
+            apart |= self._in_front(index)
+        places = {*self.moves, *self.flow.jumps()} - apart - {index}
+        tests = [one for one in places if self.flow.conditional(one) or self._is_switch(one)]
         before, work = set(), [self.flow.block_of(index)]
         while work:
             for block in self.flow.blocks[work.pop()].predecessors:
@@ -170,8 +176,36 @@ class Choices:
         return frozenset(found)
 
     @cached_property
+    def _switched(self) -> frozenset[object]:
+        """What the jumps of switches are computed from."""
+        jumps = [self.sources.of(index) for index in self.flow.jumps() if self._is_switch(index)]
+        return frozenset().union(*jumps)
+
+    def _is_switch(self, index: int) -> bool:
+        return self.flow.instructions[index].opcode.startswith(("BRX", "JMX"))
+
+    def _in_front(self, index: int) -> set[int]:
+        """Return the tests in front of a switch's jump that are part of it: no event and no other way in between.
+
+        A value that is read can only have been read for it; the index of a warp is tested for much.
+        """
+        found: set[int] = set()
+        if not all(isinstance(one, tuple) and one[0] != PARAMETERS for one in self.sources.of(index)):
+            return found
+        blocks, number = self.flow.blocks, self.flow.block_of(index)
+        while len(blocks[number].predecessors) == 1:
+            (number,) = blocks[number].predecessors
+            last = blocks[number].end - 1
+            if last in found:
+                break
+            found.add(last)
+            if any(one in self.moves for one in range(blocks[number].start, blocks[number].end)):
+                break
+        return found
+
+    @cached_property
     def _loosely_moved(self) -> set[int]:
-        """Return the ranges that are opened or closed in a loop, or where a variable says so."""
+        """The ranges that are opened or closed in a loop, or under conditions that may go together with others."""
         moved = set()
         for (at, state), ways in self.outcomes.paths.ways.items():
             for way in ways:
@@ -181,18 +215,21 @@ class Choices:
         return moved
 
     def _loosely(self, at: int) -> bool:
-        """Say whether a place is in a loop, or reached under a condition that a variable carries only."""
+        """Say whether a place is in a loop, or reached under a condition only that may go together with another one."""
         if at not in self._loose:
             block, index = self.flow.block_of(at), self._choosing(at)
-            found = self._in_loop(block) or (self.flow.conditional(index) and self.sources.carried(index))
+            found = self._in_loop(block) or self._is_doubtful(index)
             seen: set[int] = set()
             while not found and block not in seen and len(self.flow.blocks[block].predecessors) == 1:
                 seen.add(block)
                 (block,) = self.flow.blocks[block].predecessors
                 last = self.flow.blocks[block].end - 1
-                found = self.flow.conditional(last) and self.sources.carried(last)
+                found = self._is_doubtful(last)
             self._loose[at] = found
         return self._loose[at]
+
+    def _is_doubtful(self, index: int) -> bool:
+        return self.flow.conditional(index) and (self.sources.carried(index) or self._related(index, NOTHING))
 
     def _in_loop(self, number: int) -> bool:
         if number not in self._loops:

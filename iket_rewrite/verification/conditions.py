@@ -20,7 +20,7 @@ from .predicates import Predicates
 from .spans import Condition, parts_of
 
 #: What reads memory; LDC and its like read what never changes.
-LOADS = re.compile(r"^(LD(?!C|CU)|ATOM|SYNCS|RED)")
+LOADS = re.compile(r"^(LD(?!C|CU)|ATOM|SYNCS|RED(?!UX))")
 #: What computes a predicate from its operands alone.
 _COMPARES = re.compile(r"^(U?ISETP|FSETP|DSETP|HSETP2|U?LOP3|U?PLOP3)\b")
 _TRUE = ("PT", "UPT")
@@ -184,7 +184,10 @@ def results_of(condition: Condition) -> Iterator[int]:
             return
     for operand in operands:
         match operand:
-            case ("_", (("results", (int(index),), False),)):
+            case ("_", (("results", (int(index),), False),)) | (
+                "_",
+                (("of", "VIADD", (("_", (("results", (int(index),), False),)), _)),),
+            ):
                 yield index
 
 

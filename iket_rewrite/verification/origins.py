@@ -24,6 +24,9 @@ _PURE = ("SHF", "USHF", "LOP3", "ULOP3", "IADD3", "UIADD3", "VIADD", "UVIADD", "
 _COPIES = ("MOV", "UMOV", "R2UR")
 #: How far a value is followed before it counts as one of its own.
 _DEPTH = 6
+#: What is seen through where it is of one value and constants.
+_OF_ONE = ("VIADD", "IADD3", "LOP3.LUT", "SHF.R.U32.HI", "SHF.R.S32.HI")
+_NOTHING = ("PT", "UPT", "RZ", "URZ")
 #: How many instructions may compute one value.
 _MOST_DEFINITIONS = 4
 
@@ -58,7 +61,33 @@ class Origins:
             fixed = {self.fixed(self.flow.instructions[one], register, one, depth) for one in definitions}
             if len(fixed) == 1 and None not in fixed:
                 return fixed.pop()
+            if len(definitions) == 1 and (derived := self._derived(register, next(iter(definitions)), at)) is not None:
+                return derived
         return ("results", tuple(sorted(definitions)), entry)
+
+    def _derived(self, register: str, index: int, at: int) -> object:
+        """Name what is computed of one value and constants, where the value is not written anew before it is read.
+
+        Returns:
+            ("of", opcode, names of the operands); None for others.
+        """
+        instruction = self.flow.instructions[index]
+        operands = [part.removesuffix(".reuse") for part in split_operands(instruction.operands)]
+        opcode = without_unit(instruction.opcode)
+        if instruction.predicate or opcode not in _OF_ONE or operands[0] != register or at < index:
+            return None
+        sources = {part for part in operands[1:] if REGISTERS.fullmatch(part)}
+        if len(sources) != 1 or any(part.startswith(("-R", "-UR", "~", "|")) for part in operands):
+            return None
+        (source,) = sources
+        reached = self.flow.reaching(source, index)
+        if reached != self.flow.reaching(source, at) or any(index < one < at for one in reached[0]):
+            return None
+        value = ("_", (("results", tuple(sorted(reached[0])), reached[1]),))
+        if opcode == "IADD3":
+            # Of three, one is nothing; carries stand before them.
+            opcode, operands = "VIADD", [register, *(part for part in operands[1:] if part not in _NOTHING)]
+        return ("of", opcode, tuple(value if part == source else self.of(part, index) for part in operands[1:]))
 
     def fixed(self, instruction: Instruction, register: str, index: int, depth: int = 0) -> object:
         """Name what an instruction computes, where that is the same wherever it is computed; None where it is not."""

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from .conditions import LOADS, Conditions, results_of
-from .operands import REGISTERS, split_operands
+from .operands import REGISTERS, immediate, split_operands
 from .origins import CONSTANT, definitions_in
 from .spans import Condition
 
@@ -16,7 +17,16 @@ _CARRIES = ("SEL", "FSEL", "USEL", "LDL")
 _READS = ("LD", "ATOM", "RED", "S2", "CS2", "SHFL", "VOTE", "SYNCS")
 #: The results of these of one value and constants are as many as the value's.
 _ONE_TO_ONE = ("IADD", "VIADD", "IMAD", "MOV", "UMOV", "R2UR", "FADD", "FMUL", "FFMA", "I2F", "F2F")
-_NEVER_CHANGES = re.compile(r"c\[0x[0-9a-f]+\]\[[^\]]+\]|SR_\w+(?:\.\w+)?")
+_CONSTANT = re.compile(r"c\[(0x[0-9a-f]+)\]\[([^\]]+)\]")
+#: The bank of constants that holds a kernel's parameters and its launch's sizes.
+PARAMETERS = "0x0"
+_SPECIAL = re.compile(r"SR_(\w+)")
+#: Special registers that tell of one another, and instructions whose results tell of the same.
+_ONE_ANOTHERS = {
+    ("TID", "LANEID", "WARP", "VIRT", "EQMASK", "LTMASK", "LEMASK", "GTMASK", "GEMASK"): "thread",
+    ("CTAID", "CgaCtaId", "CLUSTER", "CGA", "NCTAID"): "block",
+}
+_COLLECTIVE = {"ELECT": "thread", "B2R": "barrier"}
 
 
 class Sources:
@@ -64,8 +74,8 @@ class Sources:
         """Return what the condition that an instruction tests is computed from, wherever it was computed.
 
         Returns:
-            Special registers and constants by their names, and ("read", address) for what is read from memory, by where
-            the address comes from: what is read once more from one place may be the same value.
+            Special registers by names, constants by (bank, address), and ("read", address) for what is read from
+            memory, by where the address comes from: what is read once more from one place may be the same value.
         """
         if index not in self._found:
             found: set[object] = set()
@@ -83,7 +93,7 @@ class Sources:
                     if LOADS.match(one.opcode):
                         found.add(self._read(definition))
                     else:
-                        found.update(_NEVER_CHANGES.findall(read))
+                        found.update(_unchanging(one.opcode, read))
                         work += [(name, definition) for name in _registers(read)]
             self._found[index] = frozenset(found)
         return self._found[index]
@@ -139,6 +149,19 @@ class Sources:
                     found = (_SOURCE.match(source.removesuffix(".reuse")) for source in sources)
                     work += [(match.group(1), index) for match in found if match is not None]
         return False
+
+
+def _unchanging(opcode: str, operands: str) -> Iterator[object]:
+    """Name what an instruction reads that never changes: what may be the same value has one name."""
+    for opcodes, name in _COLLECTIVE.items():
+        if opcode.startswith(opcodes):
+            yield name
+    for special in _SPECIAL.findall(operands):
+        yield next((name for kinds, name in _ONE_ANOTHERS.items() if special.startswith(kinds)), special)
+    for bank, offset in _CONSTANT.findall(operands):
+        words = 4 if ".128" in opcode else 2 if ".64" in opcode else 1
+        address = immediate(offset)
+        yield from ((bank, offset if address is None else address + 4 * word) for word in range(words))
 
 
 def _registers(operands: str) -> set[str]:

@@ -62,13 +62,24 @@ def _span_of(condition: Condition) -> tuple[object, Span] | None:
 
 
 def _unshifted(value: object, span: Span) -> tuple[object, Span] | None:
-    """See through a shift to the right and through a mask that clears low bits: from a thread's index to its warp's."""
+    """See through what was computed of a value.
+
+    So are a sum with a constant, and a shift to the right or a mask that clears low bits: from a thread's index to its
+    warp's.
+    """
     match value:
-        case ("_", (("fixed", "SHF.R.U32.HI", (("literal", 0), ("literal", int(by)), source)),)) if 0 < by < 32:
-            top = _MOST >> by
+        case ("_", (("of" | "fixed", "VIADD", (source, ("literal", int(constant)))),)):
+            return source, _moved(span, -constant)
+        case (
+            "_",
+            ((_, "SHF.R.U32.HI" | "SHF.R.S32.HI" as shift, (("literal", 0), ("literal", int(by)), source)),),
+        ) if 0 < by < 32:
+            top = (_MOST if "U32" in shift else _HALF - 1) >> by
+            if "S32" in shift and any(high > top for _, high in span):
+                return value, span
             whole = tuple((low << by, (min(high, top) + 1 << by) - 1) for low, high in span if low <= top)
             return (source, whole) if whole else None
-        case ("_", (("fixed", "LOP3.LUT", (source, ("literal", int(mask)), ("literal", 0), ("literal", 0xC0), *_)),)):
+        case ("_", ((_, "LOP3.LUT", (source, ("literal", int(mask)), ("literal", 0), ("literal", 0xC0), *_)),)):
             # ptxas knows how many threads a CTA has at the most, and keeps no bit above.
             cleared = ~mask & (_MOST_THREADS - 1 if _is_thread(source) else _MOST)
             (low, high), *others = span
@@ -76,6 +87,15 @@ def _unshifted(value: object, span: Span) -> tuple[object, Span] | None:
             if cleared & cleared + 1 == 0 and not others and low == high and low & cleared == 0:
                 return source, ((low, low | cleared),)
     return value, span
+
+
+def _moved(span: Span, by: int) -> Span:
+    """Return a set with a number added to each of its values, as 32 bits add."""
+    moved = []
+    for low, high in span:
+        low, high = low + by & _MOST, high + by & _MOST
+        moved += [(low, high)] if low <= high else [(low, _MOST), (0, high)]
+    return tuple(sorted(moved))
 
 
 def _is_thread(value: object) -> bool:

@@ -16,6 +16,8 @@ from .conditions import Conditions
 from .flow import Flow
 from .operands import REGISTER, number_of, split_operands
 
+#: A place of the stack.
+_ON_STACK = re.compile(r"^\[R1(?:\+(0x[0-9a-f]+))?\]$")
 #: How far a value is followed before it counts as unknown.
 _DEPTH = 24
 
@@ -93,6 +95,31 @@ class Values:
             self._values[key] = self._evaluate(index, register, user, depth) or self._values[key]
         return self._values[key]
 
+    def _kept(self, index: int, place: str, user: int | None) -> tuple[str, int] | None:
+        """Find what was put on the stack at a place that is read from there: with few registers, ptxas keeps values so.
+
+        Returns:
+            The operand that was put there, and the instruction that did; None where more than one way leads here, or
+            something else may have been put there meanwhile.
+        """
+        number = self.flow.block_of(index)
+        while True:
+            block = self.flow.blocks[number]
+            for before in range(index - 1, block.start - 1, -1):
+                instruction = self.flow.instructions[before]
+                if instruction.opcode.startswith("STL"):
+                    address, _, value = instruction.operands.partition(",")
+                    if address == place and instruction.opcode == "STL":
+                        return (value, before) if self._certain(user, before, index) else None
+                    if _overlap(instruction.opcode, address, place):
+                        return None
+                elif instruction.opcode.startswith("CALL") or "R1" in self.flow.results[before]:
+                    return None
+            if len(block.predecessors) != 1 or block.predecessors[0] >= number:
+                return None
+            (number,) = block.predecessors
+            index = self.flow.blocks[number].end
+
     def _evaluate(self, index: int, register: str, user: int | None, depth: int) -> Linear | None:
         instruction = self.flow.instructions[index]
         operands = [part.strip() for part in split_operands(instruction.operands)]
@@ -108,6 +135,9 @@ class Values:
             if sources[0] == "SR_CgaCtaId":
                 return Linear(("rank", 1), 0)
             return Linear(("timer", 0), 0) if sources[0] == "SR_GLOBALTIMERLO" else None
+        if opcode in ("LDL", "LDL.LU") and sources:
+            kept = self._kept(index, sources[0], user)
+            return self._value(*kept, user, depth) if kept else None
         if stem in ("MOV", "UMOV", "R2UR") and len(sources) == 1:
             return known(sources[0])
         if stem in ("MOV", "UMOV") and sources:
@@ -130,6 +160,16 @@ class Values:
                 total = total.plus(known(source)) if total else None
             return total
         return None
+
+
+def _overlap(opcode: str, address: str, place: str) -> bool:
+    """Say whether what a store writes to the stack may reach a word there."""
+    written, read = _ON_STACK.match(address), _ON_STACK.match(place)
+    if written is None or read is None:
+        return True
+    start, word = (int(match.group(1) or "0", 16) for match in (written, read))
+    width = 16 if ".128" in opcode else 8 if ".64" in opcode else 4
+    return start < word + 4 and word < start + width
 
 
 def _halves(high: str, low: str) -> Linear | None:

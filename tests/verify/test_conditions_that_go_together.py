@@ -14,6 +14,14 @@ import iket_rewrite
 ARCHES = ("sm_90a", "sm_100a", "sm_120a")
 PUSH, POP = 'IKET_RANGE_PUSH("r")', "IKET_RANGE_POP()"
 
+ELECT = 'unsigned e; asm volatile("{.reg .pred P; elect.sync _|P, 0xffffffff; selp.u32 %0, 1, 0, P;}" : "=r"(e));'
+
+
+def _switch(count: int, event: str) -> str:
+    cases = (f"case {one}: {event.format(one)}; break;" for one in range(1, count + 1))
+    return f"switch (threadIdx.x / 32) {{ {' '.join(cases)} default:; }}"
+
+
 #: Pair up by what the values mean.
 GO_TOGETHER = {
     "first and last turn": f"for (int i = 0; i < n; ++i) {{ if (i == 0) {PUSH}; o[i] += 1; if (i == n - 1) {POP}; }}",
@@ -71,6 +79,35 @@ GO_TOGETHER = {
         f" case 2: o[3] = 1; {POP}; break; case 3: o[5] = o[6] = 4; {POP}; break;"
         f" case 4: o[8] = 4; o[6] = 5; {POP}; break; }}"
     ),
+    "two switches with a branch between them": _switch(3, 'IKET_RANGE_PUSH("e{}")')
+    + f" o[15] = 3; if (n > 3) {{ {PUSH}; o[16] = n; {POP}; }}"
+    + _switch(3, POP),
+    "two longer switches with a branch between them": _switch(5, 'IKET_RANGE_PUSH("e{}")')
+    + " if (o[3] > 1 && threadIdx.x < 64) o[16] = n;"
+    + _switch(5, POP),
+    "a lane by two names": (
+        'unsigned l; asm("mov.u32 %0, %%laneid;" : "=r"(l));'
+        f" if ((threadIdx.x & 31) == 0) {PUSH}; o[0] = n; if (l == 0) {POP};"
+    ),
+    "the first thread and the elected one": (
+        f"if (threadIdx.x == 0) {PUSH}; o[0] = n; {ELECT} if (threadIdx.x < 32 && e) {POP};"
+    ),
+    "two elections": f"{{ {ELECT} if (!e) {PUSH}; }} o[0] = n; {ELECT} if (!e) {POP};",
+    "two votes of a CTA": (
+        f"const int p = o[threadIdx.x]; if (__syncthreads_or(p)) {PUSH}; o[0] = n; if (__syncthreads_or(p)) {POP};"
+    ),
+    "a reduction and a vote": (
+        f"const int p = o[threadIdx.x] > 0; if (__reduce_or_sync(~0u, p)) {PUSH}; o[0] = n;"
+        f" if (__any_sync(~0u, p)) {POP};"
+    ),
+    "rank and index of a block": (
+        'unsigned r; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));'
+        f" if (r == 0) {PUSH}; o[0] = n; if ((blockIdx.x & 1) == 0) {POP};"
+    ),
+    "a switch behind the test of its value": (
+        f"const int w = threadIdx.x / 32; if (w < 4) {{ {PUSH}; {POP}; }} else switch (w) {{ case 0: {POP}; break;"
+        f" case 1: o[4] = n; {POP}; break; case 2: o[5] = 2 * n; {POP}; break; default: o[6] = 3; }}"
+    ),
     "a token range of a flag": (
         'int on = 0; for (int i = 0; i < n; ++i) { if (o[i] == 4 && !on) { IKET_RANGE_START("t"); on = 1; } o[i] += 1;'
         ' if (on && o[i] == 9) { IKET_RANGE_END("t"); on = 0; } } if (on) IKET_RANGE_END("t");'
@@ -96,6 +133,16 @@ TELL_OF_ONE_ANOTHER = {
         f"const int w = __shfl_sync(~0u, threadIdx.x / 32, 0); if (w == 0) {PUSH};"
         " for (int i = 0; i < n; ++i) { if (w == 1) { o[i] += 3; if (o[i + 1] == 4) return; } else o[i] *= 2; }"
         f" if (w == 0) {POP};"
+    ),
+    "a group of warps by a broadcast index": (
+        "const int w = __shfl_sync(~0u, threadIdx.x / 32, 0);"
+        f" if (w >= 4 && w < 8) {PUSH}; o[0] += n; if (w == 2) return;"
+        f" o[1] += n; if (w >= 4 && w < 8) {POP};"
+    ),
+    "warps that leave before a group's end": (
+        "const int w = __shfl_sync(~0u, threadIdx.x / 32, 0);"
+        f" if (w >= 3 && w < 8) {PUSH}; o[0] += n; if (w < 3) return;"
+        f" o[1] += n; if (w < 8) {POP};"
     ),
     "twelve warps": "const int w = threadIdx.x / 32;"
     + "".join(f"if (w == {i}) {PUSH}; o[{i}] += 1; if (w == {i}) {POP}; __syncthreads();" for i in range(12)),
