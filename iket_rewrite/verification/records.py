@@ -73,9 +73,14 @@ class Record:
         return tuple(sorted({store.index: store for store in (*self.stamps, *rest)}.values(), key=lambda s: s.index))
 
 
-def find_records(flow: Flow) -> tuple[Record, ...]:
-    """Return the record of every trigger, in the order of the code."""
-    values = Values(flow, Conditions(flow))
+def find_records(flow: Flow, *, stack: bool = True) -> tuple[Record, ...]:
+    """Return the record of every trigger, in the order of the code.
+
+    Args:
+        flow: the function.
+        stack: follow values that are put away on the stack and taken back.
+    """
+    values = Values(flow, Conditions(flow), stack=stack)
     return tuple(
         _record(values, index)
         for index, instruction in enumerate(flow.instructions)

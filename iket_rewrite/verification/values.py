@@ -46,10 +46,11 @@ class Values:
     Args:
         flow: the function.
         conditions: what its instructions test.
+        stack: follow values that are put away on the stack and taken back.
     """
 
-    def __init__(self, flow: Flow, conditions: Conditions) -> None:
-        self.flow, self.conditions = flow, conditions
+    def __init__(self, flow: Flow, conditions: Conditions, *, stack: bool = True) -> None:
+        self.flow, self.conditions, self.stack = flow, conditions, stack
         self._values: dict[tuple[int, str, int | None], Linear] = {}
 
     def value(self, operand: str, before: int) -> Linear:
@@ -135,7 +136,7 @@ class Values:
             if sources[0] == "SR_CgaCtaId":
                 return Linear(("rank", 1), 0)
             return Linear(("timer", 0), 0) if sources[0] == "SR_GLOBALTIMERLO" else None
-        if opcode in ("LDL", "LDL.LU") and sources:
+        if self.stack and opcode in ("LDL", "LDL.LU") and sources:
             kept = self._kept(index, sources[0], user)
             return self._value(*kept, user, depth) if kept else None
         if stem in ("MOV", "UMOV", "R2UR") and len(sources) == 1:
