@@ -19,6 +19,7 @@ GEMM_A = [float((3 * index) % 5) for index in range(GEMM["m"] * GEMM["k"])]
 GEMM_B = [float((5 * index) % 7) for index in range(GEMM["k"] * GEMM["n"])]
 #: Compared with 7.
 FLAGS = [9, 3, 8, 7, 70, 0, 12, 6, 1000]
+PRESSED_IN = [(index * 40503) % 977 for index in range(48)]
 SILU_IN = [float(index % 3) for index in range(64)]
 
 
@@ -42,6 +43,7 @@ def jobs() -> list[Job]:
         Job.fixture("scoped_exits", "scoped_exits", (2,), (64,), {"words": 128}),
         Job(HERE / "conditional.cu", "conditional", (2,), (64,), [{"words": 128}]),
         Job(HERE / "roles.cu", "roles", (1,), (512,), [{"words": 64}, integers(FLAGS), {"u32": 7}]),
+        Job(HERE / "pressed.cu", "pressed", (1,), (96,), [{"words": 96}, integers(PRESSED_IN), {"u32": 5}]),
         Job.fixture("block_reduce", "block_reduce", (2,), (256,), floats(REDUCE_IN), {"words": 2}, {"u32": 512}),
         Job.fixture(
             "many_events", "many_events", (1,), (64,), integers(SORT_IN), {"words": 64}, {"words": 128}, {"words": 64}

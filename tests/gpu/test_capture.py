@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 from gpu.capture import f32, f64
-from gpu.jobs import CLUSTER_IN, FLAGS, GEMM, GEMM_A, GEMM_B, REDUCE_IN, SILU_IN, SORT_IN
+from gpu.jobs import CLUSTER_IN, FLAGS, GEMM, GEMM_A, GEMM_B, PRESSED_IN, REDUCE_IN, SILU_IN, SORT_IN
 
 from iket_rewrite import abi
 
@@ -138,6 +138,34 @@ def test_events_under_more_conditions_than_there_are_predicates(captured):
         assert [(one.name, one.first) for one in found.ranges] == (
             [(f"role {warp}", 100 * warp + 7)] if warp < 12 else []
         )
+
+
+def pressed(thread: int) -> tuple[list[int], int]:
+    """Return what a thread of `pressed` marks in each of its five turns, and its result."""
+    values, marked, count = [value + thread for value in PRESSED_IN], [], len(PRESSED_IN)
+    for turn in range(5):
+        for i in range(count):
+            values[i] = (values[i] * values[(i + 7) % count] + turn) & 0xFFFFFFFF
+        for i in range(count):
+            values[i] ^= (values[(i + 5) % count] + i) & 0xFFFFFFFF
+        marked.append(values[3])
+        for i in range(count):
+            values[i] = (values[i] + 3 * values[(i + 11) % count]) & 0xFFFFFFFF
+    return marked, sum(values) & 0xFFFFFFFF
+
+
+def test_timestamps_that_are_kept_on_the_stack(captured):
+    launch = captured["pressed"]
+    assert launch.buffers[0]["words"] == [pressed(thread)[1] for thread in range(96)]
+    assert len(launch.warps) == 3
+    for warp in range(3):
+        found = launch.warp(0, warp)
+        assert [(one.name, one.first) for one in found.ranges] == [("turn", turn) for turn in range(5)]
+        assert [(mark.name, mark.payload) for mark in found.marks] == [
+            ("value", value) for value in pressed(32 * warp)[0]
+        ]
+        ends = zip(found.ranges, found.marks, strict=True)
+        assert all(one.start <= mark.at <= one.end for one, mark in ends)
 
 
 # --- Real kernels ---------------------------------------------------------------------------------------------
