@@ -27,7 +27,7 @@ COMPARISONS = {
     "!=": operator.ne,
     ">=": operator.ge,
 }
-PARAMETERS = (-3, *range(10), 512, 513, 514, 515, 1027)
+PARAMETERS = (-3, -2, -1, *range(10), 512, 513, 514, 515, 1027)
 HEAD = """#include <iket_rewrite/iket.cuh>
 extern "C" __global__ void k(volatile int* o, int n, int m) {
 const int w = WARP;
