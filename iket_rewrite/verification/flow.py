@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from .graph import Graph
 from .operands import written
-from .sass import Instruction
 
 
 def opposite(guard: str) -> str:
@@ -17,28 +17,24 @@ def opposite(guard: str) -> str:
 
 
 class Flow(Graph):
-    """A function's instructions with their graph and their results.
+    """A function's instructions with their graph and their results."""
 
-    Args:
-        instructions: in the order of their addresses.
-        branches: addresses to which indirect jumps lead, by the jump's address.
-    """
+    @cached_property
+    def results(self) -> list[tuple[str, ...]]:
+        """What each instruction may write."""
+        return [written(instruction) for instruction in self.instructions]
 
-    def __init__(
-        self, instructions: Sequence[Instruction], branches: Mapping[int, tuple[int, ...]] | None = None
-    ) -> None:
-        super().__init__(instructions, branches)
-        #: What each instruction may write.
-        self.results = [written(instruction) for instruction in instructions]
-        self._definitions = self._find_definitions()
-        self._reached: dict[tuple[str, int], tuple[frozenset[int], bool]] = {}
-
-    def _find_definitions(self) -> dict[str, list[int]]:
+    @cached_property
+    def _definitions(self) -> dict[str, list[int]]:
         definitions: dict[str, list[int]] = {}
         for index, results in enumerate(self.results):
             for register in results:
                 definitions.setdefault(register, []).append(index)
         return definitions
+
+    @cached_property
+    def _reached(self) -> dict[tuple[str, int], tuple[frozenset[int], bool]]:
+        return {}
 
     def definitions(self, register: str) -> Sequence[int]:
         """Return every instruction that may write a register."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 from verify.conditional_programs import Drawn, verdict
+from verify.ranged import ARCHES
 
-ARCHES = ("sm_90a", "sm_100a", "sm_120a")
 NUMBERS = [number for number in range(60) if Drawn(number).names]
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pytest
 from toolbox import FIXTURES, nvrtc
+from verify.ranged import ARCHES, rules
 
 import iket_rewrite
 
-ARCHES = ("sm_90a", "sm_100a", "sm_120a")
 PUSH, POP = 'IKET_RANGE_PUSH("r")', "IKET_RANGE_POP()"
 
 ELECT = 'unsigned e; asm volatile("{.reg .pred P; elect.sync _|P, 0xffffffff; selp.u32 %0, 1, 0, P;}" : "=r"(e));'
@@ -174,28 +174,22 @@ NEVER = {
 }
 
 
-def _rules(body: str, arch: str) -> set[str]:
-    text = f'#include <iket_rewrite/iket.cuh>\nextern "C" __global__ void k(volatile int* o, int n) {{\n{body}\n}}\n'
-    report = iket_rewrite.verify(nvrtc(iket_rewrite.rewrite(text).text, arch))
-    return {finding.rule for finding in report.findings} - {"empty-range"}
-
-
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("name", GO_TOGETHER)
 def test_conditions_that_go_together_are_not_called_a_fault(name, arch):
-    assert _rules(GO_TOGETHER[name], arch) <= {"not-decided"}
+    assert rules(GO_TOGETHER[name], arch) <= {"not-decided"}
 
 
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("name", TELL_OF_ONE_ANOTHER)
 def test_comparisons_of_one_value_tell_of_one_another(name, arch):
-    assert _rules(TELL_OF_ONE_ANOTHER[name], arch) == set()
+    assert rules(TELL_OF_ONE_ANOTHER[name], arch) == set()
 
 
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("name", NEVER)
 def test_what_never_pairs_up_is_told(name, arch):
-    assert _rules(NEVER[name], arch) == {"unbalanced-range"}
+    assert rules(NEVER[name], arch) == {"unbalanced-range"}
 
 
 @pytest.mark.parametrize("stem", ["flags", "state_machines"])

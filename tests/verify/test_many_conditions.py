@@ -8,14 +8,12 @@ that it came from, and the record is stored under it.
 from __future__ import annotations
 
 import pytest
-from toolbox import nvrtc
+from verify.ranged import ARCHES, report, rules
 
-import iket_rewrite
 from iket_rewrite.verification.conditions import Conditions
 from iket_rewrite.verification.flow import Flow
 from iket_rewrite.verification.sass import Instruction
 
-ARCHES = ("sm_90a", "sm_100a", "sm_120a")
 WARP = "const int w = threadIdx.x / 32;"
 WARP_OF_ALL = "const int w = __shfl_sync(~0u, threadIdx.x / 32, 0);"
 PUSH, PUSH_WITH_PAYLOAD = 'IKET_RANGE_PUSH("r{}")', 'IKET_RANGE_PUSH("r{}", IKET_U32(n))'
@@ -69,25 +67,16 @@ FLAGS = {
 }
 
 
-def _report(body: str, arch: str):
-    text = f'#include <iket_rewrite/iket.cuh>\nextern "C" __global__ void k(volatile int* o, int n) {{\n{body}\n}}\n'
-    return iket_rewrite.verify(nvrtc(iket_rewrite.rewrite(text).text, arch))
-
-
-def _rules(body: str, arch: str) -> set[str]:
-    return {finding.rule for finding in _report(body, arch).findings} - {"empty-range"}
-
-
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("name", ROLES)
 def test_roles_of_warps_have_no_finding(name, arch):
-    assert _rules(ROLES[name], arch) == set()
+    assert rules(ROLES[name], arch) == set()
 
 
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("name", COMBINED)
 def test_combined_conditions_have_no_finding(name, arch):
-    assert _rules(COMBINED[name], arch) == set()
+    assert rules(COMBINED[name], arch) == set()
 
 
 @pytest.mark.parametrize("arch", ARCHES)
@@ -95,29 +84,29 @@ def test_combined_conditions_have_no_finding(name, arch):
 def test_a_range_that_a_combined_condition_leaves_open_is_told(name, arch):
     body = COMBINED[name]
     last = body.rindex("IKET_RANGE_POP()")
-    assert "unbalanced-range" in _rules(f"{body[:last]}o[99] = 1{body[last + len('IKET_RANGE_POP()') :]}", arch)
+    assert "unbalanced-range" in rules(f"{body[:last]}o[99] = 1{body[last + len('IKET_RANGE_POP()') :]}", arch)
 
 
 @pytest.mark.parametrize("arch", ARCHES)
 def test_ranges_under_many_conditions_one_after_the_other_are_decided(arch):
     conditions = [f"c{i}" for i in range(12)]
-    assert _rules(_flags(12, "o[{}] > n") + _turns(conditions), arch) == set()
+    assert rules(_flags(12, "o[{}] > n") + _turns(conditions), arch) == set()
 
 
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("name", FLAGS)
 def test_records_under_flags_are_sound(name, arch):
-    report = _report(FLAGS[name], arch)
-    assert report.ok
-    assert {finding.rule for finding in report.findings} <= {"not-decided", "empty-range"}
-    assert {site.verdict for site in report.sites} == {"ok"}
+    judged = report(FLAGS[name], arch)
+    assert judged.ok
+    assert {finding.rule for finding in judged.findings} <= {"not-decided", "empty-range"}
+    assert {site.verdict for site in judged.sites} == {"ok"}
 
 
 @pytest.mark.parametrize("arch", ARCHES)
 def test_a_range_that_one_of_twelve_roles_leaves_open_is_told(arch):
     body = WARP + _nest(12).replace("if (w == 9) IKET_RANGE_POP();", "")
-    report = _report(body, arch)
-    messages = [finding.message for finding in report.findings if finding.rule == "unbalanced-range"]
+    judged = report(body, arch)
+    messages = [finding.message for finding in judged.findings if finding.rule == "unbalanced-range"]
     assert len(messages) == 1
     assert "'r9'" in messages[0]
 
